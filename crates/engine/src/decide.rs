@@ -1,0 +1,205 @@
+//! The one function that decides. It works in a fixed order: recognise the workload, follow its target, answer
+//! people, walk the journey, look at the clock.
+
+mod answers;
+mod clock;
+mod journey;
+mod target;
+
+use jiff::Timestamp;
+
+use crate::decision::{Announcement, Answer, Decision, Move, Standing};
+use crate::intents::{Intents, Rejection};
+use crate::memo::{Journey, Memo, Run};
+use crate::observation::{Observation, PodState, Refusal, Seen};
+use crate::plan::{Flaw, Plan};
+use crate::reason::{Reason, Wait};
+
+/// What to do next, and why not more. Total: whatever is wrong comes out as a decision to stand still.
+pub fn decide(
+    now: Timestamp,
+    plan: Result<&Plan, &[Flaw]>,
+    seen: &Seen,
+    memo: &Memo,
+    intents: &Intents,
+) -> Decision {
+    let plan = match plan {
+        Ok(plan) => plan,
+        Err(flaws) => return stand_still(Reason::Invalid { flaws: flaws.to_vec() }, memo, intents),
+    };
+    let not_served = plan.not_served();
+    if !not_served.is_empty() {
+        return stand_still(Reason::Invalid { flaws: not_served }, memo, intents);
+    }
+    match seen {
+        Seen::Refused(refusal) => stand_still(Reason::Refused(Refusal::clone(refusal)), memo, intents),
+        Seen::Workload(seen) => Pass::new(now, plan, seen, memo).decide(intents),
+    }
+}
+
+/// Nothing is touched, nothing is forgotten, and whoever asked for something is told.
+fn stand_still(reason: Reason, memo: &Memo, intents: &Intents) -> Decision {
+    let announcements = intents
+        .asked()
+        .into_iter()
+        .map(|intent| Announcement::Answered { intent, answer: Answer::Rejected(Rejection::CannotAct) })
+        .collect();
+    Decision {
+        memo: memo.clone(),
+        next: None,
+        lift_pause: false,
+        standing: Standing::Degraded,
+        waits: vec![Wait { reason, since: None }],
+        cautions: Vec::new(),
+        announcements,
+        wake: None,
+    }
+}
+
+/// One look: what went in, and what has been worked out so far.
+struct Pass<'a> {
+    now: Timestamp,
+    plan: &'a Plan,
+    seen: &'a Observation,
+    before: &'a Memo,
+    memo: Memo,
+    announcements: Vec<Announcement>,
+    lift_pause: bool,
+}
+
+/// What the journey needs next.
+#[derive(Default)]
+struct Step {
+    next: Option<Move>,
+    waits: Vec<Wait>,
+}
+
+impl Step {
+    fn wait(reason: Reason, since: Option<Timestamp>) -> Self {
+        Self { next: None, waits: vec![Wait { reason, since }] }
+    }
+
+    fn make(next: Move) -> Self {
+        Self { next: Some(next), waits: vec![Wait { reason: Reason::Working, since: None }] }
+    }
+
+    fn is_parked(&self) -> bool {
+        self.waits.iter().any(|wait| wait.reason == Reason::ParkedAtZero)
+    }
+}
+
+impl<'a> Pass<'a> {
+    fn new(now: Timestamp, plan: &'a Plan, seen: &'a Observation, memo: &'a Memo) -> Self {
+        Self {
+            now,
+            plan,
+            seen,
+            before: memo,
+            memo: memo.clone(),
+            announcements: Vec::new(),
+            lift_pause: false,
+        }
+    }
+
+    fn decide(mut self, intents: &Intents) -> Decision {
+        self.recognise();
+        let target_changed = self.seen.settled && self.follow_target();
+        self.answer(intents, target_changed);
+        let mut step = self.walk();
+        if self.look_at_the_clock(&step) {
+            step = self.walk();
+        }
+        self.forget_nothing_but_say_overdue(&mut step);
+        self.conclude(step)
+    }
+
+    /// A workload that was deleted and made again has nothing to do with what is remembered; one whose revisions were
+    /// renamed has.
+    fn recognise(&mut self) {
+        if self.memo.workload.as_ref() != Some(&self.seen.workload) {
+            self.memo = Memo { workload: Some(self.seen.workload.clone()), ..Memo::default() };
+        }
+        if let Some(run) = &mut self.memo.run {
+            run.target = self.seen.known_as(&run.target).clone();
+            run.stable = self.seen.known_as(&run.stable).clone();
+        }
+    }
+
+    fn forget_nothing_but_say_overdue(&self, step: &mut Step) {
+        let overdue = self.memo.run.as_ref().filter(|run| run.progress.overdue && !run.is_aborted());
+        if let Some(run) = overdue {
+            let reason = Reason::Overdue { after: self.plan.deadline.after };
+            step.waits.push(Wait { reason, since: run.progress.at });
+        }
+    }
+
+    fn conclude(mut self, step: Step) -> Decision {
+        let aborted = self.memo.run.as_ref().is_some_and(Run::is_aborted);
+        let stopped = self.plan.paused && !aborted;
+        let mut waits = step.waits;
+        let mut next = step.next;
+        if stopped {
+            next = None;
+            waits.retain(|wait| wait.reason != Reason::Working);
+            waits.insert(0, Wait { reason: Reason::PausedByPerson, since: None });
+        } else if !self.seen.claimed {
+            next = Some(Move::Claim);
+        }
+        if let Some(Move::Free(pod)) = &next
+            && let Some(run) = &mut self.memo.run
+        {
+            run.freed.insert(pod.name.clone(), pod.uid.clone());
+        }
+        Decision {
+            standing: self.standing(stopped, &waits),
+            wake: self.wake(),
+            memo: self.memo,
+            next,
+            lift_pause: self.lift_pause,
+            waits,
+            cautions: self.plan.cautions.clone(),
+            announcements: self.announcements,
+        }
+    }
+
+    fn standing(&self, stopped: bool, waits: &[Wait]) -> Standing {
+        let run = self.memo.run.as_ref();
+        let broken = waits.iter().any(|wait| {
+            matches!(wait.reason, Reason::CameBackWrong { .. } | Reason::StableForgotten { .. })
+        });
+        let holds = waits.iter().any(|wait| {
+            matches!(
+                wait.reason,
+                Reason::HoldUntil { .. } | Reason::HoldForPerson { .. } | Reason::ParkedAtZero
+            )
+        });
+        if broken || run.is_some_and(|run| run.is_aborted() || run.progress.overdue) {
+            Standing::Degraded
+        } else if stopped || holds {
+            Standing::Paused
+        } else if run.is_none()
+            && self.seen.settled
+            && self.seen.target == self.seen.stable
+            && self.seen.is_all_on(&self.seen.stable, self.now)
+        {
+            Standing::Healthy
+        } else {
+            Standing::Progressing
+        }
+    }
+
+    /// The next moment at which time alone changes something.
+    fn wake(&self) -> Option<Timestamp> {
+        let probation = self.seen.pods().filter_map(|pod| match pod.state {
+            PodState::Ready { available_at } if available_at > self.now => Some(available_at),
+            _ => None,
+        });
+        probation.chain(self.hold_ends()).chain(self.deadline_passes()).min()
+    }
+
+    fn hold_ends(&self) -> Option<Timestamp> {
+        let run = self.memo.run.as_ref()?;
+        let Journey::Advancing { stage, .. } = run.journey else { return None };
+        self.hold_until(stage, run.holding_since()?).filter(|&until| until > self.now)
+    }
+}

@@ -1,0 +1,88 @@
+//! Follows the workload's target: a run starts, is superseded, or turns back.
+
+use crate::decision::Announcement;
+use crate::memo::{Ending, Journey, Outcome, Run};
+use crate::names::{PodName, Revision};
+
+use super::Pass;
+
+impl Pass<'_> {
+    /// True when the target is another one than the run was about.
+    pub(super) fn follow_target(&mut self) -> bool {
+        let Some(run) = &self.memo.run else {
+            self.start_if_needed();
+            return false;
+        };
+        if &self.seen.target == run.expects() {
+            return false;
+        }
+        if self.seen.target == run.stable && run.journey != Journey::Returning {
+            self.turn_back();
+        } else {
+            self.supersede();
+        }
+        true
+    }
+
+    fn start_if_needed(&mut self) {
+        let (target, stable) = (&self.seen.target, &self.seen.stable);
+        if target != stable {
+            let mut run = Run::start(self.now, target.clone(), stable.clone());
+            self.announcements.push(Announcement::Started { target: target.clone() });
+            let ahead: Vec<PodName> = self.ahead(target);
+            if !ahead.is_empty() {
+                run.ahead = ahead.iter().cloned().collect();
+                self.announcements.push(Announcement::Unguarded { pods: ahead });
+            }
+            self.memo.run = Some(run);
+        } else if let Some(foreign) = self.foreign_revision() {
+            // The template was put back while nobody looked: pods of the abandoned revision are still there.
+            let mut run = Run::start(self.now, foreign.clone(), stable.clone());
+            run.journey = Journey::Returning;
+            self.announcements
+                .push(Announcement::Returning { abandoned: foreign.clone(), stable: stable.clone() });
+            self.memo.run = Some(run);
+        }
+    }
+
+    /// Pods that are on the target although nobody exposed them.
+    fn ahead(&self, target: &Revision) -> Vec<PodName> {
+        if self.seen.marked {
+            return Vec::new();
+        }
+        self.seen.pods_on(target).map(|pod| pod.name.clone()).collect()
+    }
+
+    fn foreign_revision(&self) -> Option<&Revision> {
+        self.seen.pods().filter_map(|pod| pod.revision.as_ref()).find(|revision| **revision != self.seen.stable)
+    }
+
+    fn turn_back(&mut self) {
+        let Some(run) = &mut self.memo.run else { return };
+        if matches!(run.journey, Journey::Aborted { .. }) {
+            let target = run.target.clone();
+            self.announcements.push(Announcement::Returned { stable: run.stable.clone() });
+            self.end(target, Outcome::Returned);
+            return;
+        }
+        let (abandoned, stable) = (run.target.clone(), run.stable.clone());
+        run.journey = Journey::Returning;
+        run.freed.clear();
+        self.announcements.push(Announcement::Returning { abandoned, stable });
+    }
+
+    fn supersede(&mut self) {
+        let Some(run) = self.memo.run.take() else { return };
+        self.memo.ended =
+            Some(Ending { target: run.target.clone(), outcome: Outcome::Superseded, at: self.now });
+        let (target, stable) = (self.seen.target.clone(), self.seen.stable.clone());
+        self.announcements.push(Announcement::Superseded { abandoned: run.target, target: target.clone() });
+        self.memo.run = Some(Run::start(self.now, target, stable));
+    }
+
+    /// The run is over.
+    pub(super) fn end(&mut self, target: Revision, outcome: Outcome) {
+        self.memo.run = None;
+        self.memo.ended = Some(Ending { target, outcome, at: self.now });
+    }
+}

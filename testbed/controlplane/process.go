@@ -1,0 +1,95 @@
+// Child processes that never outlive this one: all are started from one thread
+// that lives as long as the program, because the kernel ends a child when the
+// thread that started it ends.
+package main
+
+import (
+	"bytes"
+	"os"
+	"os/exec"
+	"runtime"
+	"syscall"
+	"time"
+)
+
+type child struct {
+	cmd  *exec.Cmd
+	log  string
+	done chan struct{}
+	err  error // how it ended; set when done is closed
+}
+
+type spawner struct{ work chan func() }
+
+func newSpawner() *spawner {
+	s := &spawner{work: make(chan func())}
+	go func() {
+		runtime.LockOSThread()
+		for job := range s.work {
+			job()
+		}
+	}()
+	return s
+}
+
+// start runs a program with its output appended to a log file.
+func (s *spawner) start(program string, args []string, dir, log string) (*child, error) {
+	out, err := os.OpenFile(log, os.O_CREATE|os.O_APPEND|os.O_WRONLY, 0o644)
+	if err != nil {
+		return nil, err
+	}
+	defer out.Close()
+	cmd := exec.Command(program, args...)
+	cmd.Stdout, cmd.Stderr = out, out
+	cmd.Dir = dir
+	// A home of its own keeps the user's settings (of kwok, of kubectl) out.
+	cmd.Env = append(os.Environ(), "HOME="+dir)
+	cmd.SysProcAttr = dieWithParent()
+	started := make(chan error)
+	s.work <- func() { started <- cmd.Start() }
+	if err := <-started; err != nil {
+		return nil, err
+	}
+	c := &child{cmd: cmd, log: log, done: make(chan struct{})}
+	go func() {
+		c.err = cmd.Wait()
+		close(c.done)
+	}()
+	return c, nil
+}
+
+func (c *child) pid() int { return c.cmd.Process.Pid }
+
+func (c *child) alive() bool {
+	select {
+	case <-c.done:
+		return false
+	default:
+		return true
+	}
+}
+
+// stop asks the child to end, and makes it end when patience is over.
+func (c *child) stop(patience time.Duration) {
+	if patience > 0 && c.alive() {
+		c.cmd.Process.Signal(syscall.SIGTERM)
+		select {
+		case <-c.done:
+		case <-time.After(patience):
+		}
+	}
+	if c.alive() {
+		c.cmd.Process.Kill()
+	}
+	<-c.done
+}
+
+// tail returns the last lines of a file.
+func tail(file string, lines int) []byte {
+	data, err := os.ReadFile(file)
+	if err != nil {
+		return []byte(err.Error())
+	}
+	all := bytes.Split(bytes.TrimRight(data, "\n"), []byte("\n"))
+	return bytes.Join(all[max(0, len(all)-lines):], []byte("\n"))
+}
