@@ -69,12 +69,15 @@ func (b *bed) startAll(ctx context.Context) error {
 	for _, step := range rest {
 		go func() { results <- step() }()
 	}
-	var err error
+	var first error
 	for range rest {
-		err = errors.Join(err, <-results)
+		if err := <-results; err != nil && first == nil {
+			first = err
+			cancel()
+		}
 	}
-	if err != nil {
-		return err
+	if first != nil {
+		return first
 	}
 	return b.waitForAccounts(ctx)
 }
@@ -101,6 +104,7 @@ func (b *bed) start(ctx context.Context, name string) error {
 	if err := b.waitReady(ctx, comp, c); err != nil {
 		return fmt.Errorf("%s %w; the end of %s:\n%s", name, err, c.log, tail(c.log, 30))
 	}
+	go c.mourn(name)
 	return nil
 }
 

@@ -122,7 +122,11 @@ func (b *bed) writeUsers() error {
 			return err
 		}
 		token := hex.EncodeToString(secret)
-		fmt.Fprintf(&tokens, "%s,%s,%s,%q\n", token, user.name, user.name, user.groups)
+		fmt.Fprintf(&tokens, "%s,%s,%s", token, user.name, user.name)
+		if user.groups != "" {
+			fmt.Fprintf(&tokens, ",%q", user.groups)
+		}
+		tokens.WriteByte('\n')
 		if err := b.writeKubeconfig(user.file, token); err != nil {
 			return err
 		}

@@ -5,9 +5,11 @@ package main
 
 import (
 	"bytes"
+	"fmt"
 	"os"
 	"os/exec"
 	"runtime"
+	"sync/atomic"
 	"syscall"
 	"time"
 )
@@ -17,6 +19,8 @@ type child struct {
 	log  string
 	done chan struct{}
 	err  error // how it ended; set when done is closed
+
+	asked atomic.Bool // to end
 }
 
 type spawner struct{ work chan func() }
@@ -71,6 +75,7 @@ func (c *child) alive() bool {
 
 // stop asks the child to end, and makes it end when patience is over.
 func (c *child) stop(patience time.Duration) {
+	c.asked.Store(true)
 	if patience > 0 && c.alive() {
 		c.cmd.Process.Signal(syscall.SIGTERM)
 		select {
@@ -82,6 +87,14 @@ func (c *child) stop(patience time.Duration) {
 		c.cmd.Process.Kill()
 	}
 	<-c.done
+}
+
+// mourn reports a child that ends without having been asked to.
+func (c *child) mourn(name string) {
+	<-c.done
+	if !c.asked.Load() {
+		fmt.Fprintf(os.Stderr, "testbed: %s ended by itself (%v); the end of %s:\n%s\n", name, c.err, c.log, tail(c.log, 30))
+	}
 }
 
 // tail returns the last lines of a file.

@@ -1,2 +1,437 @@
 //! The second opinion: looks at what went into a decision and what came out, and lists what breaks an invariant of
 //! DESIGN section 5. It is written without looking at `decide`, so that a mistake has to be made twice to go unseen.
+//!
+//! I8 and I10 cannot be judged from one decision on a workload that is there; the controller's tests see to them.
+
+use jiff::Timestamp;
+
+use crate::decision::{Announcement, Answer, Decision, Move, PodRef, Standing};
+use crate::intents::{Intent, Intents};
+use crate::memo::{Journey, Memo, Outcome, Part, Run};
+use crate::names::{PodName, PodUid, Revision};
+use crate::observation::{Exposure, Observation, Pod, Slot};
+use crate::plan::{Hold, Plan};
+use crate::reason::Reason;
+
+/// An invariant that a decision breaks.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Violation {
+    /// I1: more pods would be let to the target than the run's place in the plan allows.
+    TooExposed {
+        /// What the move asks for.
+        asked: Exposure,
+        /// What is allowed.
+        allowed: Exposure,
+    },
+    /// I1: a move that cannot be taken back was made on revisions that may be old.
+    ActedBlind,
+    /// I1: the workload wants another revision than the run that goes on, so a move would let the wrong one through.
+    StaleTarget {
+        /// What the memo takes for wanted.
+        remembered: Revision,
+        /// What is wanted.
+        seen: Revision,
+    },
+    /// I1: a stage was left although its pods are not on the target and available.
+    AdvancedUnproven {
+        /// Which stage.
+        stage: usize,
+    },
+    /// I1, I6: a hold was left before its time, and nobody promoted it.
+    HoldCutShort {
+        /// Which stage.
+        stage: usize,
+    },
+    /// I1: the mark was taken off while pods may still be moved by that.
+    ReleasedEarly,
+    /// I2, rule 9: a pod nobody saw under that name and identity was to be deleted.
+    FreedUnseen(PodRef),
+    /// I2: a pod already on its way out was to be deleted.
+    FreedTerminating(PodRef),
+    /// Rule 9: a deletion was not in the memo before the act.
+    FreedUnrecorded(PodRef),
+    /// I2: the successor of a pod deleted in this run was to be deleted as well.
+    FreedTwice {
+        /// The successor.
+        pod: PodRef,
+        /// The identity it had before.
+        earlier: PodUid,
+    },
+    /// I2: a pod would come back no better than it went.
+    FreedInVain(PodRef),
+    /// I2: an available pod was to be deleted while the place of one deleted before is not available yet.
+    FreedOutOfTurn {
+        /// The available pod.
+        pod: PodRef,
+        /// The place it should have waited for.
+        waits_for: PodName,
+    },
+    /// I3: called aborted while pods are not back on stable, and nobody is asked to help.
+    AbortedTooSoon {
+        /// The pods.
+        pods: Vec<PodName>,
+    },
+    /// I4: the workload would be changed although a person paused the rollout.
+    MovedWhilePaused(Move),
+    /// I4: a person's pause was lifted although nobody asked for full promotion.
+    PauseLiftedUnasked,
+    /// I5: an intent was not answered exactly once, or answered without being asked.
+    AnsweredWrong {
+        /// Which.
+        intent: Intent,
+        /// How often it was answered.
+        times: usize,
+    },
+    /// I5: an intent was accepted, but what it asked for is not what the memo says.
+    AcceptedWithoutEffect(Intent),
+    /// I3, I5: an abort was accepted although the workload's controller has forgotten stable.
+    AcceptedImpossibleAbort,
+    /// I6: a promotion was accepted for another target or stage than it was given for.
+    PromotedAnother,
+    /// I7: called healthy while something speaks against it.
+    HealthyUnproven,
+    /// I7: a run was called completed or returned while something speaks against it.
+    EndedUnproven(Outcome),
+    /// I9: nothing is done and nothing is said about it.
+    SilentWait,
+    /// I9: the next look is in the past.
+    WakeInThePast(Timestamp),
+    /// I9: the end of a timed hold would be slept through.
+    Oversleeps {
+        /// When somebody has to look.
+        until: Timestamp,
+    },
+    /// Rule 7: something was told although nothing changed; it would be told at every look.
+    AnnouncedAtRest(Announcement),
+    /// Rule 7: a move asks for what is there already; it would be made at every look.
+    IdleMove(Move),
+    /// The memo belongs to another workload.
+    WrongWorkload,
+}
+
+/// Lists what breaks an invariant in one decision; empty is good.
+pub fn audit(
+    now: Timestamp,
+    plan: &Plan,
+    seen: &Observation,
+    before: &Memo,
+    intents: &Intents,
+    decision: &Decision,
+) -> Vec<Violation> {
+    // The memory of a workload that was made again is worth nothing.
+    let forgotten = before.workload.as_ref().is_some_and(|workload| *workload != seen.workload);
+    let look = Look {
+        now,
+        plan,
+        seen,
+        decision,
+        intents,
+        was: before.run.as_ref().filter(|_| !forgotten),
+        is: decision.memo.run.as_ref(),
+    };
+    let mut found = Vec::new();
+    look.exposure(&mut found);
+    look.frees(&mut found);
+    look.journey(&mut found);
+    look.moves(&mut found);
+    look.answers(&mut found);
+    look.words(before, &mut found);
+    found
+}
+
+struct Look<'a> {
+    now: Timestamp,
+    plan: &'a Plan,
+    seen: &'a Observation,
+    decision: &'a Decision,
+    intents: &'a Intents,
+    was: Option<&'a Run>,
+    is: Option<&'a Run>,
+}
+
+impl Look<'_> {
+    /// I1: what a move lets through.
+    fn exposure(&self, found: &mut Vec<Violation>) {
+        let seen = self.seen;
+        if let Some(run) = self.is.filter(|run| seen.settled && !self.same(run.expects(), &seen.target)) {
+            found.push(Violation::StaleTarget {
+                remembered: run.expects().clone(),
+                seen: seen.target.clone(),
+            });
+        }
+        let Some(Move::Expose(asked)) = self.decision.next else { return };
+        let allowed = self.allowed();
+        let within = match (asked, allowed) {
+            (Exposure::Held, _) => true,
+            (Exposure::First(_), Exposure::Held) => false,
+            (Exposure::First(asked), Exposure::First(allowed)) => asked <= allowed,
+        };
+        if !within {
+            found.push(Violation::TooExposed { asked, allowed });
+        }
+        // To hold more back is safe at any time; to let more through needs to know what.
+        if !seen.settled && matches!(asked, Exposure::First(count) if count > seen.exposed()) {
+            found.push(Violation::ActedBlind);
+        }
+    }
+
+    /// I2, I3 and rule 9: what a deletion does.
+    fn frees(&self, found: &mut Vec<Violation>) {
+        let Some(Move::Free(free)) = &self.decision.next else { return };
+        let is_meant = |pod: &&Pod| pod.uid == free.uid && pod.name == free.name;
+        let Some(pod) = self.seen.pods().chain(&self.seen.surplus).find(is_meant) else {
+            found.push(Violation::FreedUnseen(free.clone()));
+            return;
+        };
+        if pod.is_terminating() {
+            found.push(Violation::FreedTerminating(free.clone()));
+        }
+        if !self.seen.settled {
+            found.push(Violation::ActedBlind);
+        }
+        if self.is.and_then(|run| run.freed.get(&free.name)) != Some(&free.uid) {
+            found.push(Violation::FreedUnrecorded(free.clone()));
+        }
+        if self.comes_back_on(&free.name).is_none_or(|revision| pod.is_on(revision)) {
+            found.push(Violation::FreedInVain(free.clone()));
+        }
+        let Some(was) = self.was.filter(|_| self.goes_on()) else { return };
+        if let Some(earlier) = was.freed.get(&free.name).filter(|earlier| **earlier != free.uid) {
+            found.push(Violation::FreedTwice { pod: free.clone(), earlier: earlier.clone() });
+        }
+        // A pod that serves nobody may be deleted at any time: others may be unable to come up until it is gone.
+        if pod.is_available(self.now) {
+            let is_there = |slot: &Slot| slot.pod.as_ref().is_some_and(|pod| pod.is_available(self.now));
+            let freed = |slot: &&Slot| slot.name != free.name && was.freed.contains_key(&slot.name);
+            for slot in self.seen.slots.iter().filter(freed).filter(|slot| !is_there(slot)) {
+                found.push(Violation::FreedOutOfTurn { pod: free.clone(), waits_for: slot.name.clone() });
+            }
+        }
+    }
+
+    /// I1, I3, I7: where the run went.
+    fn journey(&self, found: &mut Vec<Violation>) {
+        if let Some(Run { journey: Journey::Aborted { .. }, stable, .. }) = self.is {
+            let entered = !matches!(self.was, Some(Run { journey: Journey::Aborted { .. }, .. }));
+            let stable = self.seen.known_as(stable);
+            let strays: Vec<_> = self
+                .seen
+                .slots
+                .iter()
+                .filter(|slot| slot.pod.as_ref().map_or(entered, |pod| !pod.is_on(stable)))
+                .map(|slot| slot.name.clone())
+                .collect();
+            if (entered && !self.seen.settled) || (!strays.is_empty() && !self.asks_for_help()) {
+                found.push(Violation::AbortedTooSoon { pods: strays });
+            }
+        }
+        if let Some(ended) = &self.decision.memo.ended
+            && let (Some(was), None) = (self.was, self.is)
+        {
+            let proven = match ended.outcome {
+                Outcome::Completed => {
+                    // Scaled to zero is parked, not completed.
+                    self.same(&was.target, &self.seen.target)
+                        && self.seen.replicas() > 0
+                        && self.are_there(self.seen.replicas())
+                }
+                Outcome::Returned => {
+                    let back = self.seen.pods().all(|pod| pod.is_on(&self.seen.target));
+                    let there = self.are_there(self.seen.replicas());
+                    // After an abort they were all back before, whatever became of one of them since.
+                    self.same(&was.stable, &self.seen.target) && if was.is_aborted() { back } else { there }
+                }
+                Outcome::Superseded => true,
+            };
+            if !proven || !self.seen.settled {
+                found.push(Violation::EndedUnproven(ended.outcome));
+            }
+        }
+        self.advance(found);
+    }
+
+    /// I1, I6: whether a stage was left for a reason.
+    fn advance(&self, found: &mut Vec<Violation>) {
+        let Some(Journey::Advancing { stage, part }) = self.was.map(|run| &run.journey) else { return };
+        let further = match self.is.map(|run| &run.journey) {
+            Some(Journey::Advancing { stage: next, part: new }) => {
+                next > stage || (next == stage && *part == Part::Expose && *new != Part::Expose)
+            }
+            Some(Journey::Completing) => true,
+            _ => false,
+        };
+        if !further || !self.goes_on() || self.accepted(Intent::PromoteFull) {
+            return;
+        }
+        let Some(planned) = self.plan.stages.get(*stage) else { return };
+        match (part, planned.hold) {
+            (Part::Expose, _) => {
+                let wanted = self.plan.exposure(*stage, self.seen.replicas());
+                let no_more = self.seen.pods_on(&self.seen.target).count() <= wanted as usize;
+                let exact = self.seen.exposed() == wanted && no_more;
+                let proven = self.seen.settled && exact && self.are_there(wanted);
+                if planned.expose.is_some() && !proven {
+                    found.push(Violation::AdvancedUnproven { stage: *stage });
+                }
+            }
+            (Part::Hold { since }, Some(hold)) => {
+                let over = matches!(hold, Hold::For(time) if self.now.duration_since(*since) >= time);
+                if !over && !self.accepted(Intent::Promote) {
+                    found.push(Violation::HoldCutShort { stage: *stage });
+                }
+            }
+            (Part::Hold { .. }, None) => {}
+        }
+    }
+
+    /// I4 and rule 7: whether there may be a move at all.
+    fn moves(&self, found: &mut Vec<Violation>) {
+        let decision = self.decision;
+        if decision.lift_pause && !self.accepted(Intent::PromoteFull) {
+            found.push(Violation::PauseLiftedUnasked);
+        }
+        let Some(next) = &decision.next else { return };
+        if self.plan.paused && !decision.lift_pause && !self.is.is_some_and(Run::is_aborted) {
+            found.push(Violation::MovedWhilePaused(next.clone()));
+        }
+        let idle = match next {
+            Move::Claim => self.seen.claimed,
+            Move::Expose(exposure) => *exposure == self.seen.exposure && self.seen.marked,
+            Move::Free(_) => false,
+            Move::Release => !self.seen.marked,
+        };
+        if idle {
+            found.push(Violation::IdleMove(next.clone()));
+        }
+        let at_rest = self.is.is_none() && self.seen.settled && self.seen.stable == self.seen.target;
+        if *next == Move::Release && !at_rest {
+            found.push(Violation::ReleasedEarly);
+        }
+    }
+
+    /// I5 and I6: what people were told.
+    fn answers(&self, found: &mut Vec<Violation>) {
+        let asked = self.intents.asked();
+        for intent in [Intent::Abort, Intent::Restart, Intent::PromoteFull, Intent::Promote] {
+            let times = self.answers_to(intent).count();
+            if times != usize::from(asked.contains(&intent)) {
+                found.push(Violation::AnsweredWrong { intent, times });
+            }
+        }
+        let aborted = self.is.is_some_and(Run::is_aborted);
+        if self.accepted(Intent::Abort) {
+            if !aborted {
+                found.push(Violation::AcceptedWithoutEffect(Intent::Abort));
+            }
+            if self.seen.settled && self.is.is_some_and(|run| !self.same(&run.stable, &self.seen.stable)) {
+                found.push(Violation::AcceptedImpossibleAbort);
+            }
+        }
+        if self.accepted(Intent::Restart) && (aborted || !self.was.is_some_and(Run::is_aborted)) {
+            found.push(Violation::AcceptedWithoutEffect(Intent::Restart));
+        }
+        let past = self.is.is_none_or(|run| run.journey == Journey::Completing);
+        if self.accepted(Intent::PromoteFull) && !past {
+            found.push(Violation::AcceptedWithoutEffect(Intent::PromoteFull));
+        }
+        if let Some(promotion) = self.intents.promote.as_ref().filter(|_| self.accepted(Intent::Promote)) {
+            let meant = self.was.is_some_and(|run| {
+                self.same(&run.target, &promotion.target)
+                    && run.stage() == Some(promotion.stage)
+                    && run.holding_since().is_some()
+            });
+            if !meant || (self.seen.settled && !self.same(&promotion.target, &self.seen.target)) {
+                found.push(Violation::PromotedAnother);
+            }
+        }
+    }
+
+    /// I7, I9 and rule 7: what is said about it.
+    fn words(&self, before: &Memo, found: &mut Vec<Violation>) {
+        let (decision, seen) = (self.decision, self.seen);
+        if decision.memo.workload.as_ref() != Some(&seen.workload) {
+            found.push(Violation::WrongWorkload);
+        }
+        let proven = seen.settled
+            && seen.stable == seen.target
+            && seen.is_all_on(&seen.target, self.now)
+            && self.is.is_none();
+        if decision.standing == Standing::Healthy && !proven {
+            found.push(Violation::HealthyUnproven);
+        }
+        if decision.standing != Standing::Healthy && decision.waits.is_empty() && decision.next.is_none() {
+            found.push(Violation::SilentWait);
+        }
+        if let Some(wake) = decision.wake.filter(|wake| *wake <= self.now) {
+            found.push(Violation::WakeInThePast(wake));
+        }
+        for reason in decision.reasons().filter(|_| !self.plan.paused) {
+            if let Reason::HoldUntil { until, .. } = *reason
+                && decision.wake.is_none_or(|wake| wake > until)
+            {
+                found.push(Violation::Oversleeps { until });
+            }
+        }
+        if decision.memo == *before {
+            let told = decision.announcements.iter();
+            let untold = told.filter(|told| !matches!(told, Announcement::Answered { .. }));
+            found.extend(untold.cloned().map(Violation::AnnouncedAtRest));
+        }
+    }
+
+    /// How much the run's place in the plan lets through.
+    fn allowed(&self) -> Exposure {
+        let replicas = self.seen.replicas();
+        match self.is.map(|run| &run.journey) {
+            None | Some(Journey::Aborting { .. } | Journey::Aborted { .. }) => Exposure::Held,
+            Some(Journey::Completing | Journey::Returning) => Exposure::First(replicas),
+            Some(Journey::Advancing { stage, .. }) => Exposure::First(self.plan.exposure(*stage, replicas)),
+        }
+    }
+
+    /// What the workload's controller makes a pod of that name of, as the workload is set now.
+    fn comes_back_on(&self, name: &PodName) -> Option<&Revision> {
+        let place = self.seen.slots.iter().position(|slot| slot.name == *name)?;
+        let exposed = place < self.seen.exposed() as usize;
+        Some(if exposed { &self.seen.target } else { &self.seen.stable })
+    }
+
+    /// The first so many slots have an available pod of the wanted revision. Pods beyond the slots do not matter here.
+    fn are_there(&self, count: u32) -> bool {
+        let is_there = |pod: &Pod| pod.is_on(&self.seen.target) && pod.is_available(self.now);
+        self.seen.slots.iter().take(count as usize).all(|slot| slot.pod.as_ref().is_some_and(is_there))
+    }
+
+    /// The same run as before, not a new or restarted one.
+    fn goes_on(&self) -> bool {
+        match (self.was, self.is) {
+            (Some(was), Some(is)) => {
+                self.same(&was.target, &is.target)
+                    && was.started_at == is.started_at
+                    && was.restarts == is.restarts
+            }
+            _ => false,
+        }
+    }
+
+    fn same(&self, one: &Revision, other: &Revision) -> bool {
+        self.seen.known_as(one) == self.seen.known_as(other)
+    }
+
+    /// A person is told what only a person can mend.
+    fn asks_for_help(&self) -> bool {
+        let mut reasons = self.decision.reasons();
+        reasons.any(|reason| matches!(reason, Reason::StableForgotten { .. } | Reason::CameBackWrong { .. }))
+    }
+
+    fn answers_to(&self, intent: Intent) -> impl Iterator<Item = &Answer> {
+        self.decision.announcements.iter().filter_map(move |told| match told {
+            Announcement::Answered { intent: answered, answer } if *answered == intent => Some(answer),
+            _ => None,
+        })
+    }
+
+    fn accepted(&self, intent: Intent) -> bool {
+        self.answers_to(intent).any(|answer| *answer == Answer::Accepted)
+    }
+}

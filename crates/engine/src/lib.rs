@@ -18,6 +18,7 @@ mod reason;
 mod words;
 
 
+pub use audit::{Violation, audit};
 pub use decide::decide;
 pub use decision::{Announcement, Answer, Decision, Move, PodRef, Standing};
 pub use intents::{Intent, Intents, Promotion, Rejection};
@@ -26,4 +27,4 @@ pub use names::{PodName, PodUid, Revision, RolloutName, WorkloadUid};
 pub use observation::{Exposure, Observation, Pod, PodState, Refusal, Seen, Slot};
 pub use plan::{Amount, Caution, Check, Deadline, Expose, Flaw, Hold, Plan, Rounding, Route, Stage};
 pub use reason::{PodTrouble, Reason, Wait};
-pub use words::{Explanation, age_words, duration_words, explain, reject_words};
+pub use words::{Explanation, age_words, duration_words, explain, pod_words, reject_words};

@@ -124,17 +124,24 @@ fn troubles(pods: &[PodTrouble]) -> String {
 
 fn trouble(pod: &PodTrouble) -> String {
     let state = match &pod.state {
+        Some(PodState::Ready { available_at }) if pod.since.is_some_and(|since| since < *available_at) => {
+            format!("ready, available from {available_at}")
+        }
+        state => pod_words(state.as_ref()),
+    };
+    let revision = pod.revision.as_ref().map(|revision| format!(" on {revision}")).unwrap_or_default();
+    format!("{} ({state}{revision})", pod.name)
+}
+
+/// What a pod does, in a word or two; no state means that there is no such pod at the moment.
+pub fn pod_words(state: Option<&PodState>) -> String {
+    match state {
         None => "does not exist yet".to_owned(),
         Some(PodState::Terminating) => "terminating".to_owned(),
         Some(PodState::NotReady { why: Some(why) }) => why.clone(),
         Some(PodState::NotReady { why: None }) => "not ready".to_owned(),
-        Some(PodState::Ready { available_at }) if pod.since.is_some_and(|since| since < *available_at) => {
-            format!("ready, available from {available_at}")
-        }
         Some(PodState::Ready { .. }) => "ready".to_owned(),
-    };
-    let revision = pod.revision.as_ref().map(|revision| format!(" on {revision}")).unwrap_or_default();
-    format!("{} ({state}{revision})", pod.name)
+    }
 }
 
 fn pods_remedy(pods: &[PodTrouble]) -> String {

@@ -1,0 +1,103 @@
+//! The seam between API dialects and the engine: one trait, implemented once per dialect.
+
+use jiff::Timestamp;
+use windlass_engine::{Decision, Flaw, Intents, Memo, Plan, Seen};
+
+/// One dialect of rollout resources.
+pub trait Front {
+    /// What the dialect writes back.
+    type Status: Clone + PartialEq + serde::Serialize;
+
+    /// Which workload is meant, as far as the resource says so clearly.
+    fn workload(&self) -> Result<WorkloadTarget, Flaw>;
+
+    /// What the resource asks for.
+    fn asked(&self) -> Asked;
+
+    /// What came of it, in the words of the dialect. A pure function of its arguments and the present status.
+    fn report(&self, now: Timestamp, seen: &Seen, decision: &Decision) -> Report<Self::Status>;
+}
+
+/// What a resource asks for.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Asked {
+    /// The plan, or why there is none.
+    pub plan: Result<Plan, Vec<Flaw>>,
+    /// What was remembered.
+    pub memo: Memo,
+    /// What people want.
+    pub intents: Intents,
+}
+
+/// What is to be told about a decision.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Report<S> {
+    /// The new status.
+    pub status: S,
+    /// The status must be stored before anything else is done. Otherwise only counters and texts moved: that can wait
+    /// a moment, in case they move again.
+    pub urgent: bool,
+    /// What people should hear of, once each.
+    pub events: Vec<EventText>,
+}
+
+/// One event, in the words of the dialect.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct EventText {
+    /// Good or bad.
+    pub kind: EventKind,
+    /// The reason, one word.
+    pub reason: &'static str,
+    /// The sentence.
+    pub note: String,
+}
+
+/// Good or bad news.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum EventKind {
+    /// As it should be.
+    Normal,
+    /// Somebody should look.
+    Warning,
+}
+
+impl EventKind {
+    /// As Kubernetes spells it.
+    pub fn as_str(self) -> &'static str {
+        match self {
+            Self::Normal => "Normal",
+            Self::Warning => "Warning",
+        }
+    }
+}
+
+/// The workload that a rollout is about, in its own namespace.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub struct WorkloadTarget {
+    /// Its kind.
+    pub kind: WorkloadKind,
+    /// Its name.
+    pub name: String,
+}
+
+/// The kinds that there is a lens for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum WorkloadKind {
+    /// `apps/v1` StatefulSet.
+    StatefulSet,
+}
+
+impl WorkloadKind {
+    /// As the API spells it.
+    pub fn as_str(self) -> &'static str {
+        match self {
+            Self::StatefulSet => "StatefulSet",
+        }
+    }
+}
+
+impl std::fmt::Display for WorkloadTarget {
+    fn fmt(&self, out: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        write!(out, "{} {}", self.kind.as_str(), self.name)
+    }
+}

@@ -1,0 +1,11 @@
+//! The resources that Windlass serves, and the translation between each dialect and the engine.
+//!
+//! A dialect is a [`Front`]: it reads a resource into a plan, a memo and intents, and writes what the engine decided
+//! back into that dialect's status and events. Nothing here has a client.
+
+mod crds;
+mod front;
+pub mod rollout_plugin;
+
+pub use crds::{crds, to_yaml};
+pub use front::{Asked, EventKind, EventText, Front, Report, WorkloadKind, WorkloadTarget};

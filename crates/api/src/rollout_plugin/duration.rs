@@ -1,0 +1,59 @@
+//! A pause's duration in every spelling upstream takes: seconds as a number, seconds as a string, or a Go duration.
+
+use jiff::SignedDuration;
+use k8s_openapi::apimachinery::pkg::util::intstr::IntOrString;
+use kube::core::Duration;
+
+/// The duration, or `None` when it is negative or none at all.
+pub(super) fn parse(duration: &IntOrString) -> Option<SignedDuration> {
+    let duration = match duration {
+        IntOrString::Int(seconds) => SignedDuration::from_secs(i64::from(*seconds)),
+        IntOrString::String(text) => match text.parse::<i64>() {
+            Ok(seconds) => SignedDuration::from_secs(seconds),
+            Err(_) => go_duration(text)?,
+        },
+    };
+    (!duration.is_negative()).then_some(duration)
+}
+
+fn go_duration(text: &str) -> Option<SignedDuration> {
+    let parsed: Duration = text.parse().ok()?;
+    let positive = SignedDuration::try_from(std::time::Duration::from(parsed)).ok()?;
+    Some(if parsed.is_negative() { -positive } else { positive })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn text(text: &str) -> Option<SignedDuration> {
+        parse(&IntOrString::String(text.to_owned()))
+    }
+
+    #[test]
+    fn every_spelling_of_a_duration_is_understood() {
+        assert_eq!(parse(&IntOrString::Int(30)), Some(SignedDuration::from_secs(30)));
+        let rows = [
+            ("30", 30_000),
+            ("0", 0),
+            ("30s", 30_000),
+            ("5m", 300_000),
+            ("1h", 3_600_000),
+            ("1h30m", 5_400_000),
+            ("1.5h", 5_400_000),
+            ("300ms", 300),
+            ("+5s", 5_000),
+        ];
+        for (spelling, millis) in rows {
+            assert_eq!(text(spelling), Some(SignedDuration::from_millis(millis)), "{spelling}");
+        }
+    }
+
+    #[test]
+    fn a_negative_or_unreadable_duration_is_refused() {
+        assert_eq!(parse(&IntOrString::Int(-1)), None);
+        for spelling in ["-5s", "-1", "", "soon", "5 minutes", "5d", "1h30"] {
+            assert_eq!(text(spelling), None, "{spelling}");
+        }
+    }
+}

@@ -1,0 +1,137 @@
+//! The events, with upstream's reasons and texts where upstream has them. Each is told once: either the engine
+//! announces a change, or a condition appears that was not there before.
+
+use windlass_engine::{AbortCause, Announcement, Answer, Decision, Intent, PodName, reject_words};
+
+use super::conditions::{INVALID_SPEC, PAUSED, PROGRESSING, RECONCILIATION_ERROR, SPEC_WARNING};
+use super::spec::RolloutPlugin;
+use super::status::RolloutPluginStatus;
+use crate::front::{EventKind, EventText};
+
+/// What people should hear of this decision.
+pub(super) fn events(
+    rollout: &RolloutPlugin,
+    old: &RolloutPluginStatus,
+    new: &RolloutPluginStatus,
+    decision: &Decision,
+) -> Vec<EventText> {
+    let mut events: Vec<EventText> = decision
+        .announcements
+        .iter()
+        .filter_map(|announcement| announced(rollout, announcement, decision))
+        .collect();
+    events.extend(appeared(old, new, INVALID_SPEC, |_| true));
+    events.extend(appeared(old, new, SPEC_WARNING, |_| true));
+    events.extend(appeared(old, new, PROGRESSING, |reason| reason == RECONCILIATION_ERROR));
+    events.extend(paused_by_person(old, new, decision));
+    events
+}
+
+fn announced(rollout: &RolloutPlugin, announcement: &Announcement, decision: &Decision) -> Option<EventText> {
+    let name = rollout.metadata.name.as_deref().unwrap_or_default();
+    Some(match announcement {
+        Announcement::Started { target } | Announcement::Superseded { target, .. } => {
+            normal("RolloutPluginProgressing", format!("RolloutPlugin updated to revision {target}"))
+        }
+        Announcement::Returning { abandoned, stable } => normal(
+            "RolloutPluginReturning",
+            format!("template was put back from revision {abandoned}: every pod returns to revision {stable}"),
+        ),
+        Announcement::Returned { stable } => {
+            normal("RolloutPluginReturned", format!("every pod is back on revision {stable}"))
+        }
+        Announcement::HoldBegan { stage } => {
+            normal("RolloutPluginPaused", format!("RolloutPlugin paused at step {stage}"))
+        }
+        Announcement::HoldEnded { stage } => {
+            normal("RolloutPluginResumed", format!("RolloutPlugin resumed from pause at step {stage}"))
+        }
+        Announcement::Answered { intent, answer } => return answered(*intent, answer, decision),
+        Announcement::Aborted { cause: AbortCause::Person } => {
+            warning("RolloutPluginAborted", "RolloutPlugin aborted".to_owned())
+        }
+        Announcement::Aborted { cause: AbortCause::Deadline } => warning(
+            "RolloutPluginAborted",
+            "RolloutPlugin aborted due to progress deadline exceeded".to_owned(),
+        ),
+        Announcement::Reverted { stable } => normal(
+            "RolloutPluginReverted",
+            format!("every pod is back on revision {stable}; the template is untouched"),
+        ),
+        Announcement::Overdue => {
+            warning("ProgressDeadlineExceeded", format!("RolloutPlugin \"{name}\" has timed out progressing."))
+        }
+        Announcement::Unguarded { pods } => {
+            let pods: Vec<&str> = pods.iter().map(PodName::as_str).collect();
+            warning(
+                "UnguardedUpdate",
+                format!("nothing held the change when it was made; ahead of the first step: {}", pods.join(", ")),
+            )
+        }
+        Announcement::Completed { target } => {
+            normal("RolloutPluginCompleted", format!("RolloutPlugin completed update to revision {target}"))
+        }
+    })
+}
+
+/// An accepted abort or promotion is told by what it brings about.
+fn answered(intent: Intent, answer: &Answer, decision: &Decision) -> Option<EventText> {
+    match (intent, answer) {
+        (_, Answer::Rejected(why)) => Some(warning("RolloutPluginRejected", reject_words(intent, why))),
+        (Intent::Restart, Answer::Accepted) => {
+            let attempt = decision.memo.run.as_ref().map_or(0, |run| run.restarts);
+            let note = format!("Rollout restarted from step 0 (attempt {attempt})");
+            Some(normal("RolloutPluginRestarted", note))
+        }
+        (Intent::PromoteFull, Answer::Accepted) => {
+            Some(normal("RolloutPluginPromoted", "RolloutPlugin promoted fully: remaining steps are skipped".to_owned()))
+        }
+        (Intent::Abort | Intent::Promote, Answer::Accepted) => None,
+    }
+}
+
+/// A condition that says something new, and something that `matters`.
+fn appeared(
+    old: &RolloutPluginStatus,
+    new: &RolloutPluginStatus,
+    type_: &str,
+    matters: impl Fn(&str) -> bool,
+) -> Option<EventText> {
+    let condition = new.condition(type_).filter(|condition| matters(&condition.reason))?;
+    let known = old.condition(type_).is_some_and(|old| old.message == condition.message);
+    let reason = [INVALID_SPEC, SPEC_WARNING, RECONCILIATION_ERROR]
+        .into_iter()
+        .find(|reason| *reason == condition.reason)?;
+    (!known).then(|| warning(reason, condition.message.clone()))
+}
+
+/// A person's pause has no announcement: the engine does not remember it, the condition does.
+fn paused_by_person(
+    old: &RolloutPluginStatus,
+    new: &RolloutPluginStatus,
+    decision: &Decision,
+) -> Option<EventText> {
+    let is_on = |status: &RolloutPluginStatus| {
+        status.condition(PAUSED).is_some_and(|condition| condition.status == "True")
+    };
+    let by_person = |status: &RolloutPluginStatus| {
+        is_on(status) && status.waits.first().is_some_and(|wait| wait.reason == "PausedByPerson")
+    };
+    let hold_told = decision
+        .announcements
+        .iter()
+        .any(|told| matches!(told, Announcement::HoldBegan { .. } | Announcement::HoldEnded { .. }));
+    match (by_person(old), by_person(new)) {
+        (false, true) => Some(normal("RolloutPluginPaused", "RolloutPlugin is paused".to_owned())),
+        (true, false) if !hold_told => Some(normal("RolloutPluginResumed", "RolloutPlugin resumed".to_owned())),
+        _ => None,
+    }
+}
+
+fn normal(reason: &'static str, note: String) -> EventText {
+    EventText { kind: EventKind::Normal, reason, note }
+}
+
+fn warning(reason: &'static str, note: String) -> EventText {
+    EventText { kind: EventKind::Warning, reason, note }
+}

@@ -1,0 +1,191 @@
+//! The `RolloutPlugin` as a front: what it asks for, and what is told about it.
+
+use jiff::Timestamp;
+use k8s_openapi::apimachinery::pkg::apis::meta::v1::Time;
+use windlass_engine::{
+    Decision, Flaw, Intents, Journey, Memo, Observation, Outcome, PodState, PodTrouble, Promotion, Reason, Run,
+    Seen, Standing, Wait, explain,
+};
+
+use super::conditions::conditions;
+use super::events::events;
+use super::plan;
+use super::spec::RolloutPlugin;
+use super::status::{PauseCondition, PodNote, RolloutPluginStatus, WaitNote};
+use crate::front::{Asked, Front, Report, WorkloadTarget};
+
+/// The reason of a pause condition that a step asked for, as upstream spells it.
+pub(super) const CANARY_PAUSE_STEP: &str = "CanaryPauseStep";
+
+impl Front for RolloutPlugin {
+    type Status = RolloutPluginStatus;
+
+    fn workload(&self) -> Result<WorkloadTarget, Flaw> {
+        plan::workload(&self.spec, self.metadata.namespace.as_deref().unwrap_or_default())
+    }
+
+    fn asked(&self) -> Asked {
+        let namespace = self.metadata.namespace.as_deref().unwrap_or_default();
+        let memo = self.memo();
+        let intents = self.intents(&memo);
+        Asked { plan: plan::plan(&self.spec, namespace), memo, intents }
+    }
+
+    fn report(&self, now: Timestamp, seen: &Seen, decision: &Decision) -> Report<RolloutPluginStatus> {
+        let now = whole_seconds(now);
+        let old = self.status.clone().unwrap_or_default();
+        let mut status = RolloutPluginStatus {
+            observed_generation: self.metadata.generation,
+            phase: Some(phase(decision.standing).to_owned()),
+            message: self.message(decision),
+            memo: serde_json::to_value(&decision.memo).ok(),
+            waits: decision.waits.iter().map(wait_note).collect(),
+            canary: old.canary.clone(),
+            plugin_status: old.plugin_status.clone(),
+            ..RolloutPluginStatus::default()
+        };
+        match seen {
+            Seen::Workload(observation) => count(&mut status, observation, now),
+            Seen::Refused(_) => keep_counts(&mut status, &old),
+        }
+        self.tell_run(&mut status, &old, &decision.memo);
+        status.conditions = conditions(self, &old, &status, now, decision);
+        let events = events(self, &old, &status, decision);
+        let urgent = status.essence() != old.essence();
+        Report { status, urgent, events }
+    }
+}
+
+impl RolloutPlugin {
+    /// What was remembered. A memo that cannot be read is no memo: the run is found again from what is seen.
+    fn memo(&self) -> Memo {
+        self.status
+            .as_ref()
+            .and_then(|status| status.memo.clone())
+            .and_then(|memo| serde_json::from_value(memo).ok())
+            .unwrap_or_default()
+    }
+
+    fn intents(&self, memo: &Memo) -> Intents {
+        let Some(status) = &self.status else { return Intents::default() };
+        let shown = memo.run.as_ref().and_then(shown_hold);
+        let cleared = status.pause_conditions.as_ref().is_none_or(Vec::is_empty);
+        Intents {
+            abort: status.abort,
+            restart: status.restart,
+            promote_full: status.promote_full,
+            promote: shown.filter(|_| status.controller_pause && cleared),
+        }
+    }
+
+    fn steps(&self) -> usize {
+        self.spec.strategy.canary.as_ref().map_or(0, |canary| canary.steps.len())
+    }
+
+    fn message(&self, decision: &Decision) -> Option<String> {
+        let wait = decision.waits.first()?;
+        let text = explain(&wait.reason).headline;
+        let stage = decision.memo.run.as_ref().filter(|run| !run.is_aborted()).and_then(Run::stage);
+        Some(match (stage, &wait.reason) {
+            (_, Reason::Invalid { .. }) => format!("InvalidSpec: {text}"),
+            (Some(stage), _) => format!("step {} of {}: {text}", stage + 1, self.steps()),
+            (None, _) => text,
+        })
+    }
+
+    /// The fields that are about the run, the present one or the one before.
+    fn tell_run(&self, status: &mut RolloutPluginStatus, old: &RolloutPluginStatus, memo: &Memo) {
+        let steps = i32::try_from(self.steps()).unwrap_or(i32::MAX);
+        let Some(run) = &memo.run else {
+            let completed = memo.ended.as_ref().is_some_and(|ending| ending.outcome == Outcome::Completed);
+            if completed {
+                status.current_step_index = Some(old.current_step_index.unwrap_or(steps).max(steps));
+                status.current_step_index = Some(steps);
+                status.step = Some(format!("{steps}/{steps}"));
+            }
+            return;
+        };
+        let index = match run.journey {
+            Journey::Completing => Some(steps),
+            Journey::Returning => None,
+            _ => run.stage().and_then(|stage| i32::try_from(stage).ok()),
+        };
+        status.current_step_index = index;
+        status.step = index.map(|index| format!("{index}/{steps}"));
+        status.pause_conditions = run.holding_since().map(|since| {
+            vec![PauseCondition { reason: CANARY_PAUSE_STEP.to_owned(), start_time: time(since) }]
+        });
+        status.controller_pause = run.holding_since().is_some();
+        status.aborted = run.is_aborted();
+        if let Journey::Aborting { at, .. } | Journey::Aborted { at, .. } = run.journey {
+            status.aborted_revision = Some(run.target.to_string());
+            status.aborted_at = Some(time(at));
+        }
+        status.restart_count = (run.restarts > 0).then(|| i32::try_from(run.restarts).unwrap_or(i32::MAX));
+        status.restarted_at = run.restarted_at.map(time);
+    }
+}
+
+fn shown_hold(run: &Run) -> Option<Promotion> {
+    run.holding_since()?;
+    Some(Promotion { target: run.target.clone(), stage: run.stage()? })
+}
+
+fn count(status: &mut RolloutPluginStatus, seen: &Observation, now: Timestamp) {
+    let number = |count: usize| Some(i32::try_from(count).unwrap_or(i32::MAX));
+    status.current_revision = Some(seen.stable.to_string());
+    status.updated_revision = Some(seen.target.to_string());
+    status.replicas = number(seen.slots.len());
+    status.updated_replicas = number(seen.pods_on(&seen.target).count());
+    status.ready_replicas =
+        number(seen.pods().filter(|pod| matches!(pod.state, PodState::Ready { .. })).count());
+    status.available_replicas = number(seen.pods().filter(|pod| pod.is_available(now)).count());
+}
+
+fn keep_counts(status: &mut RolloutPluginStatus, old: &RolloutPluginStatus) {
+    status.current_revision.clone_from(&old.current_revision);
+    status.updated_revision.clone_from(&old.updated_revision);
+    status.replicas = old.replicas;
+    status.updated_replicas = old.updated_replicas;
+    status.ready_replicas = old.ready_replicas;
+    status.available_replicas = old.available_replicas;
+}
+
+fn phase(standing: Standing) -> &'static str {
+    match standing {
+        Standing::Healthy => "Healthy",
+        Standing::Progressing => "Progressing",
+        Standing::Paused => "Paused",
+        Standing::Degraded => "Degraded",
+    }
+}
+
+fn wait_note(wait: &Wait) -> WaitNote {
+    let words = explain(&wait.reason);
+    WaitNote {
+        reason: wait.reason.code().to_owned(),
+        message: words.headline,
+        ends_when: words.ends_when,
+        since: wait.since.map(time),
+        needs_person: wait.reason.needs_person(),
+        pods: wait.reason.pods().iter().map(pod_note).collect(),
+    }
+}
+
+fn pod_note(pod: &PodTrouble) -> PodNote {
+    PodNote {
+        name: pod.name.to_string(),
+        revision: pod.revision.as_ref().map(ToString::to_string),
+        state: windlass_engine::pod_words(pod.state.as_ref()),
+        since: pod.since.map(time),
+    }
+}
+
+/// Kubernetes counts in whole seconds; the memo keeps the exact moments.
+pub(super) fn whole_seconds(at: Timestamp) -> Timestamp {
+    Timestamp::from_second(at.as_second()).unwrap_or(at)
+}
+
+pub(super) fn time(at: Timestamp) -> Time {
+    Time(whole_seconds(at))
+}

@@ -1,0 +1,20 @@
+//! The `RolloutPlugin` dialect (argoproj.io/v1alpha1): its types, and its translation to and from the engine.
+
+mod conditions;
+mod duration;
+mod events;
+mod front;
+mod plan;
+mod spec;
+mod status;
+
+pub use spec::{
+    Canary, HistoryLimits, Pause, PluginReference, RolloutPlugin, RolloutPluginSpec, Step, Strategy,
+    WorkloadReference,
+};
+pub use status::{
+    AnalysisRunReference, CanaryStatus, Condition, PauseCondition, PodNote, RolloutPluginStatus, WaitNote,
+};
+
+/// The names under which the built-in StatefulSet plugin is known.
+pub const STATEFUL_SET_PLUGIN_NAMES: [&str; 3] = ["argoproj/statefulset", "statefulset", "statefulset-plugin"];

@@ -1,0 +1,168 @@
+//! What a person writes. The schema refuses only what has the wrong type; everything else is admitted and answered
+//! with a condition, as upstream's users know it. Fields of upstream that Windlass does not serve are kept instead of
+//! pruned, so that asking for them is answered and not silently dropped.
+
+use std::collections::BTreeMap;
+
+use k8s_openapi::apimachinery::pkg::util::intstr::IntOrString;
+use kube::CustomResource;
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+use serde_json::Value;
+
+use super::status::RolloutPluginStatus;
+
+/// Asks for the progressive delivery of one workload: a new version enters step by step, holds at each step, and can
+/// always be put back.
+#[derive(CustomResource, Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[kube(
+    group = "argoproj.io",
+    version = "v1alpha1",
+    kind = "RolloutPlugin",
+    plural = "rolloutplugins",
+    singular = "rolloutplugin",
+    shortname = "rp",
+    category = "all",
+    category = "windlass",
+    namespaced,
+    status = "RolloutPluginStatus",
+    derive = "Default",
+    derive = "PartialEq",
+    printcolumn(json_path = ".status.phase", name = "Status", type_ = "string", description = "Healthy, Progressing, Paused or Degraded"),
+    printcolumn(json_path = ".spec.plugin.name", name = "Plugin", type_ = "string", description = "What drives the workload"),
+    printcolumn(json_path = ".metadata.creationTimestamp", name = "Age", type_ = "date"),
+    printcolumn(json_path = ".status.step", name = "Step", type_ = "string", description = "Steps done, of all steps"),
+    printcolumn(json_path = ".status.updatedReplicas", name = "Updated", type_ = "integer", description = "Pods on the wanted revision"),
+    printcolumn(json_path = ".status.readyReplicas", name = "Ready", type_ = "integer", description = "Pods that are ready"),
+    printcolumn(json_path = ".status.message", name = "Message", type_ = "string", priority = 1, description = "What is waited for")
+)]
+#[serde(rename_all = "camelCase")]
+pub struct RolloutPluginSpec {
+    /// The workload whose pods change.
+    pub workload_ref: WorkloadReference,
+    /// What drives the workload.
+    pub plugin: PluginReference,
+    /// How the new version enters.
+    pub strategy: Strategy,
+    /// How many finished AnalysisRuns are kept.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub analysis: Option<HistoryLimits>,
+    /// Holds everything where it is, until it is set back to false. An abort works all the same.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub paused: bool,
+    /// Seconds without progress after which the rollout is Degraded; an older spelling of plugin.config.timeoutSeconds.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub progress_deadline_seconds: Option<i32>,
+    /// Abort when the deadline passes; an older spelling of plugin.config.timeoutAbort.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub progress_deadline_abort: Option<bool>,
+}
+
+/// The workload whose pods change.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+pub struct WorkloadReference {
+    /// The API version of the workload, such as apps/v1.
+    pub api_version: String,
+    /// The kind of the workload, such as StatefulSet.
+    pub kind: String,
+    /// The name of the workload.
+    pub name: String,
+    /// The namespace of the workload: the rollout's own, and no other.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub namespace: Option<String>,
+}
+
+/// What drives the workload.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct PluginReference {
+    /// Its name; argoproj/statefulset, statefulset and statefulset-plugin are the built-in one for StatefulSets.
+    pub name: String,
+    /// Settings. Windlass reads timeoutSeconds (600) and timeoutAbort (false): the progress deadline.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schemars(schema_with = "any_object")]
+    pub config: Option<Value>,
+    /// Accepted for older manifests; not used.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub verify: Option<bool>,
+    /// Accepted for older manifests; not used.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub sha256: Option<String>,
+    /// Accepted for older manifests; not used.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub url: Option<String>,
+}
+
+/// How the new version enters.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct Strategy {
+    /// Step by step.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub canary: Option<Canary>,
+    /// Anything else is kept, and refused with a condition.
+    #[serde(flatten)]
+    pub other: BTreeMap<String, Value>,
+}
+
+/// Step by step.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct Canary {
+    /// The steps, in order.
+    #[serde(default)]
+    pub steps: Vec<Step>,
+    /// Background analysis; refused with a condition until this version of Windlass serves it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schemars(schema_with = "any_object")]
+    pub analysis: Option<Value>,
+    /// Anything else is kept, and refused with a condition.
+    #[serde(flatten)]
+    pub other: BTreeMap<String, Value>,
+}
+
+/// One step: exactly one of setWeight, pause and analysis.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+pub struct Step {
+    /// Percent of the pods to be on the new version, 0 to 100. Rounded down, but at least one pod when above 0.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub set_weight: Option<i32>,
+    /// Wait for a time, or for a person.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub pause: Option<Pause>,
+    /// An analysis that must pass; refused with a condition until this version of Windlass serves it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schemars(schema_with = "any_object")]
+    pub analysis: Option<Value>,
+    /// Anything else is kept, and refused with a condition.
+    #[serde(flatten)]
+    pub other: BTreeMap<String, Value>,
+}
+
+/// Wait for a time, or for a person.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct Pause {
+    /// How long: seconds as a number or a string, or a duration such as 30s, 5m, 1h30m. Absent: until a person promotes.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub duration: Option<IntOrString>,
+}
+
+/// How many finished AnalysisRuns are kept.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+pub struct HistoryLimits {
+    /// Successful ones; 5 when absent.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub successful_run_history_limit: Option<i32>,
+    /// Others; 5 when absent.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub unsuccessful_run_history_limit: Option<i32>,
+}
+
+/// A free-form object that the API server keeps as it is.
+pub(super) fn any_object(_: &mut schemars::SchemaGenerator) -> schemars::Schema {
+    schemars::json_schema!({
+        "type": "object",
+        "nullable": true,
+        "x-kubernetes-preserve-unknown-fields": true,
+    })
+}

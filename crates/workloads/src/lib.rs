@@ -1,0 +1,49 @@
+//! Lenses: pure code that reads one kind of workload into an engine observation and turns an engine move into a write.
+//!
+//! A lens works on views: the few fields that matter, pruned from the objects when they enter the cache. A new kind is
+//! a new variant of [`Workload`] and a module beside `stateful_set`.
+
+mod meaning;
+mod policies;
+mod stateful_set;
+mod view;
+mod write;
+
+pub use policies::{DEFAULT_IDENTITY, hold_policies};
+pub use stateful_set::{HOLD, StatefulSetView, UpdateStrategy};
+pub use view::{Owner, PodView, RevisionView, Snapshot, Workload};
+pub use write::{WorkloadPatch, Write};
+
+use windlass_api::WorkloadTarget;
+use windlass_engine::{Move, Observation, Refusal, RolloutName};
+
+/// The label that says which rollout a workload has; the admission policies match it alone.
+pub const ROLLOUT_LABEL: &str = "windlass.sh/rollout";
+/// The annotation that says that a run is under way and others' hands are kept off.
+pub const HELD_ANNOTATION: &str = "windlass.sh/held";
+
+/// Reads a workload and its pods.
+pub fn observe(snapshot: &Snapshot, rollout: &RolloutName) -> Result<Observation, Refusal> {
+    match &snapshot.workload {
+        Workload::StatefulSet(set) => stateful_set::observe(set, snapshot, rollout),
+    }
+}
+
+/// The one request that makes a move.
+pub fn write(snapshot: &Snapshot, rollout: &RolloutName, next: &Move) -> Write {
+    match &snapshot.workload {
+        Workload::StatefulSet(set) => stateful_set::write(set, rollout, next),
+    }
+}
+
+/// The request that gives a workload back when its rollout is gone: marks off, everything else as it is.
+pub fn give_back(workload: &Workload) -> Write {
+    match workload {
+        Workload::StatefulSet(set) => stateful_set::give_back(set),
+    }
+}
+
+/// The refusal for a workload that is not there.
+pub fn missing(target: &WorkloadTarget) -> Refusal {
+    Refusal::Missing { workload: target.to_string() }
+}

@@ -1,0 +1,265 @@
+//! The StatefulSet lens. Exposing k pods means partition = replicas - k: pods are updated from the highest ordinal
+//! down. The partition counts from the first ordinal, so `ordinals.start` does not enter into it.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+use jiff::{SignedDuration, Timestamp};
+use k8s_openapi::api::apps::v1::StatefulSet;
+use serde_json::{Value, json};
+use windlass_api::WorkloadKind;
+use windlass_engine::{
+    Exposure, Move, Observation, Pod, PodName, PodState, PodUid, Refusal, Revision, RolloutName, Slot,
+    WorkloadUid,
+};
+
+use crate::view::{PodView, RevisionView, Snapshot, label};
+use crate::write::{WorkloadPatch, Write};
+use crate::{HELD_ANNOTATION, ROLLOUT_LABEL};
+
+/// The partition that holds every pod: above any number of replicas, so that a scale-up gives stable pods too.
+pub const HOLD: i32 = i32::MAX;
+
+/// The fields of a StatefulSet that matter.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct StatefulSetView {
+    /// Its name.
+    pub name: String,
+    /// Its identity.
+    pub uid: String,
+    /// Its version, for preconditions.
+    pub resource_version: String,
+    /// The generation of its spec.
+    pub generation: i64,
+    /// The generation its controller has seen.
+    pub observed_generation: i64,
+    /// Wanted pods.
+    pub replicas: i32,
+    /// The first ordinal.
+    pub first_ordinal: i32,
+    /// Seconds of readiness that make a pod available.
+    pub min_ready_seconds: i32,
+    /// How it updates.
+    pub strategy: UpdateStrategy,
+    /// What a pod below the partition is made of.
+    pub current_revision: String,
+    /// What a pod from the partition up is made of.
+    pub update_revision: String,
+    /// The value of the label that names its rollout.
+    pub rollout: Option<String>,
+    /// The mark of a run is on.
+    pub held: bool,
+}
+
+/// How a StatefulSet updates.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum UpdateStrategy {
+    /// Pods from the partition up; no partition written means 0.
+    RollingUpdate {
+        /// The partition.
+        partition: i32,
+    },
+    /// Whenever somebody deletes a pod.
+    OnDelete,
+}
+
+impl StatefulSetView {
+    /// Prunes a StatefulSet.
+    pub fn of(set: &StatefulSet) -> Self {
+        let meta = &set.metadata;
+        let spec = set.spec.as_ref();
+        let status = set.status.as_ref();
+        let revision = |revision: Option<&Option<String>>| revision.cloned().flatten().unwrap_or_default();
+        Self {
+            name: meta.name.clone().unwrap_or_default(),
+            uid: meta.uid.clone().unwrap_or_default(),
+            resource_version: meta.resource_version.clone().unwrap_or_default(),
+            generation: meta.generation.unwrap_or_default(),
+            observed_generation: status.and_then(|status| status.observed_generation).unwrap_or_default(),
+            replicas: spec.and_then(|spec| spec.replicas).unwrap_or(1),
+            first_ordinal: spec
+                .and_then(|spec| spec.ordinals.as_ref())
+                .and_then(|ordinals| ordinals.start)
+                .unwrap_or_default(),
+            min_ready_seconds: spec.and_then(|spec| spec.min_ready_seconds).unwrap_or_default(),
+            strategy: strategy(set),
+            current_revision: revision(status.map(|status| &status.current_revision)),
+            update_revision: revision(status.map(|status| &status.update_revision)),
+            rollout: label(meta, ROLLOUT_LABEL).cloned(),
+            held: meta.annotations.as_ref().is_some_and(|all| all.contains_key(HELD_ANNOTATION)),
+        }
+    }
+
+    fn partition(&self) -> i32 {
+        match self.strategy {
+            UpdateStrategy::RollingUpdate { partition } => partition,
+            UpdateStrategy::OnDelete => 0,
+        }
+    }
+}
+
+fn strategy(set: &StatefulSet) -> UpdateStrategy {
+    let strategy = set.spec.as_ref().and_then(|spec| spec.update_strategy.as_ref());
+    if strategy.and_then(|strategy| strategy.type_.as_deref()) == Some("OnDelete") {
+        return UpdateStrategy::OnDelete;
+    }
+    let partition = strategy
+        .and_then(|strategy| strategy.rolling_update.as_ref())
+        .and_then(|rolling| rolling.partition)
+        .unwrap_or_default();
+    UpdateStrategy::RollingUpdate { partition }
+}
+
+/// Reads a StatefulSet and its pods.
+pub(crate) fn observe(
+    set: &StatefulSetView,
+    snapshot: &Snapshot,
+    rollout: &RolloutName,
+) -> Result<Observation, Refusal> {
+    if set.strategy == UpdateStrategy::OnDelete {
+        return Err(Refusal::ReplacesOnDeleteOnly { workload: format!("StatefulSet {}", set.name) });
+    }
+    let aliases = aliases(set, &snapshot.revisions);
+    let named = |name: &str| known_as(&aliases, Revision::new(name));
+    let replicas = set.replicas.max(0);
+    let (slots, surplus) = slots(set, &snapshot.pods, &aliases);
+    Ok(Observation {
+        workload: WorkloadUid::new(&set.uid),
+        settled: set.observed_generation >= set.generation && revisions_known(set, &snapshot.revisions),
+        stable: named(&set.current_revision),
+        target: named(&set.update_revision),
+        exposure: match set.partition() {
+            HOLD => Exposure::Held,
+            partition => Exposure::First((replicas - partition.min(replicas)).unsigned_abs()),
+        },
+        slots,
+        surplus,
+        claimed: set.rollout.as_deref() == Some(rollout.as_str()),
+        marked: set.held,
+        aliases,
+    })
+}
+
+/// Two revisions can only be compared once both are known; until then nothing is concluded from their names.
+fn revisions_known(set: &StatefulSetView, revisions: &[Arc<RevisionView>]) -> bool {
+    let known = |name: &str| revisions.iter().any(|revision| revision.name == name);
+    !set.update_revision.is_empty()
+        && (set.current_revision == set.update_revision
+            || (known(&set.current_revision) && known(&set.update_revision)))
+}
+
+/// Each revision that means the same as the current or the update revision goes by that one's name.
+fn aliases(set: &StatefulSetView, revisions: &[Arc<RevisionView>]) -> BTreeMap<Revision, Revision> {
+    let meaning = |name: &str| revisions.iter().find(|revision| revision.name == name).map(|it| it.meaning);
+    let mut aliases = BTreeMap::new();
+    for name in [&set.update_revision, &set.current_revision] {
+        let Some(wanted) = meaning(name) else { continue };
+        let same = revisions.iter().filter(|other| other.meaning == wanted && &other.name != name);
+        for other in same {
+            aliases.insert(Revision::new(&other.name), Revision::new(name));
+        }
+    }
+    // The current revision is the name of record when both mean the same.
+    aliases.remove(&Revision::new(&set.current_revision));
+    aliases
+}
+
+fn known_as(aliases: &BTreeMap<Revision, Revision>, revision: Revision) -> Revision {
+    aliases.get(&revision).cloned().unwrap_or(revision)
+}
+
+/// One slot per wanted ordinal, highest first; everything else is surplus.
+fn slots(
+    set: &StatefulSetView,
+    pods: &[Arc<PodView>],
+    aliases: &BTreeMap<Revision, Revision>,
+) -> (Vec<Slot>, Vec<Pod>) {
+    let mut by_name: BTreeMap<&str, Pod> = pods
+        .iter()
+        .filter(|pod| is_numbered(&set.name, &pod.name))
+        .map(|pod| (pod.name.as_str(), read_pod(set, pod, aliases)))
+        .collect();
+    let wanted = set.first_ordinal..set.first_ordinal.saturating_add(set.replicas.max(0));
+    let slots = wanted
+        .rev()
+        .map(|ordinal| {
+            let name = format!("{}-{ordinal}", set.name);
+            let pod = by_name.remove(name.as_str());
+            Slot { name: PodName::new(name), pod }
+        })
+        .collect();
+    (slots, by_name.into_values().collect())
+}
+
+fn is_numbered(set: &str, pod: &str) -> bool {
+    pod.strip_prefix(set)
+        .and_then(|rest| rest.strip_prefix('-'))
+        .is_some_and(|number| !number.is_empty() && number.bytes().all(|byte| byte.is_ascii_digit()))
+}
+
+fn read_pod(set: &StatefulSetView, pod: &PodView, aliases: &BTreeMap<Revision, Revision>) -> Pod {
+    let (state, since) = match (pod.terminating_since, pod.ready_since) {
+        (Some(since), _) => (PodState::Terminating, since),
+        (None, Some(since)) => (PodState::Ready { available_at: available_at(set, since) }, since),
+        (None, None) => (PodState::NotReady { why: pod.trouble.clone() }, pod.unready_since),
+    };
+    Pod {
+        name: PodName::new(&pod.name),
+        uid: PodUid::new(&pod.uid),
+        revision: pod.revision.as_ref().map(|name| known_as(aliases, Revision::new(name))),
+        state,
+        since,
+    }
+}
+
+/// Without `minReadySeconds` a ready pod is available whatever the clocks say: the node's may be ahead of ours.
+fn available_at(set: &StatefulSetView, ready_since: Timestamp) -> Timestamp {
+    if set.min_ready_seconds <= 0 {
+        return Timestamp::UNIX_EPOCH;
+    }
+    let probation = SignedDuration::from_secs(i64::from(set.min_ready_seconds));
+    ready_since.checked_add(probation).unwrap_or(Timestamp::MAX)
+}
+
+/// The one request that makes a move.
+pub(crate) fn write(set: &StatefulSetView, rollout: &RolloutName, next: &Move) -> Write {
+    match next {
+        Move::Claim => patch(set, json!({"labels": {ROLLOUT_LABEL: rollout.as_str()}}), None),
+        Move::Expose(exposure) => {
+            let marks = json!({
+                "labels": {ROLLOUT_LABEL: rollout.as_str()},
+                "annotations": {HELD_ANNOTATION: "true"},
+            });
+            patch(set, marks, Some(partition(set, *exposure)))
+        }
+        Move::Free(pod) => Write::DeletePod(pod.clone()),
+        Move::Release => {
+            let partition = (set.partition() != 0).then_some(0);
+            patch(set, json!({"annotations": {HELD_ANNOTATION: null}}), partition)
+        }
+    }
+}
+
+/// Marks off; the partition stays where it is, so nothing moves.
+pub(crate) fn give_back(set: &StatefulSetView) -> Write {
+    patch(set, json!({"labels": {ROLLOUT_LABEL: null}, "annotations": {HELD_ANNOTATION: null}}), None)
+}
+
+fn partition(set: &StatefulSetView, exposure: Exposure) -> i32 {
+    match exposure {
+        Exposure::Held => HOLD,
+        Exposure::First(count) => set.replicas.max(0).saturating_sub_unsigned(count).max(0),
+    }
+}
+
+/// A merge patch, not an apply: it creates the `rollingUpdate` block where a manifest left it out, touches nothing
+/// else in it (`maxUnavailable` stays), and fails when the set is another one or has changed since it was read.
+fn patch(set: &StatefulSetView, metadata: Value, partition: Option<i32>) -> Write {
+    let mut body = json!({"metadata": metadata});
+    body["metadata"]["uid"] = json!(set.uid);
+    body["metadata"]["resourceVersion"] = json!(set.resource_version);
+    if let Some(partition) = partition {
+        body["spec"] = json!({"updateStrategy": {"rollingUpdate": {"partition": partition}}});
+    }
+    Write::PatchWorkload(WorkloadPatch { kind: WorkloadKind::StatefulSet, name: set.name.clone(), body })
+}

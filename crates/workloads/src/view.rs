@@ -1,0 +1,137 @@
+//! What the caches keep: the few fields of each object that a lens reads. A pod of ten kilobytes becomes some hundred
+//! bytes here.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+use jiff::Timestamp;
+use k8s_openapi::api::apps::v1::ControllerRevision;
+use k8s_openapi::api::core::v1::{ContainerStatus, Pod, PodCondition, PodStatus};
+use k8s_openapi::apimachinery::pkg::apis::meta::v1::{ObjectMeta, Time};
+
+use crate::meaning::{Meaning, meaning};
+use crate::stateful_set::StatefulSetView;
+
+/// The pod label that tells a pod's revision.
+const REVISION_LABEL: &str = "controller-revision-hash";
+
+/// The identity of the object that owns another one.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct Owner(pub String);
+
+/// A workload of any kind there is a lens for.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Workload {
+    /// `apps/v1` StatefulSet.
+    StatefulSet(StatefulSetView),
+}
+
+/// Everything a lens looks at.
+#[derive(Clone, Debug)]
+pub struct Snapshot {
+    /// The workload.
+    pub workload: Workload,
+    /// The pods it owns.
+    pub pods: Vec<Arc<PodView>>,
+    /// The revisions it owns.
+    pub revisions: Vec<Arc<RevisionView>>,
+}
+
+/// The fields of a pod that matter.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct PodView {
+    /// Its name.
+    pub name: String,
+    /// Its identity.
+    pub uid: String,
+    /// Its revision label.
+    pub revision: Option<String>,
+    /// Since when it is on its way out.
+    pub terminating_since: Option<Timestamp>,
+    /// Since when it is ready, if it is.
+    pub ready_since: Option<Timestamp>,
+    /// Since when it is not ready, if it is not.
+    pub unready_since: Timestamp,
+    /// The kubelet's or scheduler's word for what is wrong.
+    pub trouble: Option<String>,
+}
+
+/// The fields of a ControllerRevision that matter.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct RevisionView {
+    /// Its name.
+    pub name: String,
+    /// What its template means.
+    pub(crate) meaning: Meaning,
+}
+
+impl PodView {
+    /// Prunes a pod.
+    pub fn of(pod: &Pod) -> Self {
+        let meta = &pod.metadata;
+        let status = pod.status.as_ref();
+        let created = moment(meta.creation_timestamp.as_ref());
+        let ready = status.and_then(|status| condition(status, "Ready"));
+        let changed = ready.and_then(|ready| ready.last_transition_time.as_ref()).map(|time| time.0);
+        let running = status.and_then(|status| status.phase.as_deref()) == Some("Running");
+        let is_ready = running && ready.is_some_and(|ready| ready.status == "True");
+        Self {
+            name: meta.name.clone().unwrap_or_default(),
+            uid: meta.uid.clone().unwrap_or_default(),
+            revision: label(meta, REVISION_LABEL).cloned(),
+            terminating_since: meta.deletion_timestamp.as_ref().map(|time| time.0),
+            ready_since: is_ready.then(|| changed.unwrap_or(created)),
+            unready_since: changed.unwrap_or(created),
+            trouble: if is_ready { None } else { status.and_then(trouble) },
+        }
+    }
+}
+
+impl RevisionView {
+    /// Prunes a revision to its name and meaning.
+    pub fn of(revision: &ControllerRevision) -> Self {
+        let template = revision.data.as_ref().and_then(|data| data.0.pointer("/spec/template"));
+        Self {
+            name: revision.metadata.name.clone().unwrap_or_default(),
+            meaning: meaning(template.unwrap_or(&serde_json::Value::Null)),
+        }
+    }
+}
+
+/// The first word somebody has for what is wrong: a waiting container, the scheduler, the pod's own reason, its phase.
+fn trouble(status: &PodStatus) -> Option<String> {
+    let containers = status
+        .init_container_statuses
+        .iter()
+        .flatten()
+        .chain(status.container_statuses.iter().flatten());
+    containers
+        .filter_map(waiting)
+        .next()
+        .or_else(|| unschedulable(status))
+        .or_else(|| status.reason.clone().filter(|reason| !reason.is_empty()))
+        .or_else(|| status.phase.clone().filter(|phase| phase != "Running"))
+}
+
+fn waiting(container: &ContainerStatus) -> Option<String> {
+    let reason = container.state.as_ref()?.waiting.as_ref()?.reason.clone()?;
+    (!reason.is_empty()).then_some(reason)
+}
+
+fn unschedulable(status: &PodStatus) -> Option<String> {
+    let scheduled = condition(status, "PodScheduled")?;
+    if scheduled.status == "False" { scheduled.reason.clone() } else { None }
+}
+
+fn condition<'a>(status: &'a PodStatus, type_: &str) -> Option<&'a PodCondition> {
+    status.conditions.iter().flatten().find(|condition| condition.type_ == type_)
+}
+
+/// One label of an object.
+pub(crate) fn label<'a>(meta: &'a ObjectMeta, key: &str) -> Option<&'a String> {
+    meta.labels.as_ref().and_then(|labels: &BTreeMap<String, String>| labels.get(key))
+}
+
+fn moment(time: Option<&Time>) -> Timestamp {
+    time.map_or(Timestamp::UNIX_EPOCH, |time| time.0)
+}
