@@ -19,7 +19,7 @@ type bed struct {
 	opts     options
 	dir      string
 	bin      string
-	remove   bool // the folder is ours to remove
+	janitor  *janitor // nil if the folder is kept
 	spawner  *spawner
 	commands chan string
 	ports    map[string]int
@@ -139,11 +139,11 @@ func (b *bed) stop(name string) error {
 	return nil
 }
 
-// close ends all children and removes the folder if it is ours. Children whose
+// close ends all children and removes the folder unless it is kept. Children whose
 // data nobody will read are ended at once; the others may finish their files.
 func (b *bed) close() {
 	patience := 2 * time.Second
-	if b.remove {
+	if b.janitor != nil {
 		patience = 0
 	}
 	var wait sync.WaitGroup
@@ -154,8 +154,8 @@ func (b *bed) close() {
 	for _, claim := range b.claims {
 		claim.Close()
 	}
-	if b.remove {
-		if err := os.RemoveAll(b.dir); err != nil {
+	if b.janitor != nil {
+		if err := b.janitor.clean(); err != nil {
 			fmt.Fprintln(os.Stderr, "testbed:", err)
 		}
 	}

@@ -6,6 +6,7 @@ package main
 import (
 	"bytes"
 	"fmt"
+	"io"
 	"os"
 	"os/exec"
 	"runtime"
@@ -87,6 +88,31 @@ func (c *child) stop(patience time.Duration) {
 		c.cmd.Process.Kill()
 	}
 	<-c.done
+}
+
+// janitor is a process that removes a folder when its input ends: it outlives a
+// supervisor that is killed, so that not even then anything is left.
+type janitor struct {
+	cmd   *exec.Cmd
+	input io.Closer
+}
+
+func newJanitor(dir string) (*janitor, error) {
+	script := `cat >/dev/null; for try in 1 2 3 4 5; do rm -rf -- "$1" && exit; sleep 0.2; done`
+	cmd := exec.Command("sh", "-c", script, "testbed-janitor", dir)
+	cmd.Dir = "/"
+	cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
+	input, err := cmd.StdinPipe()
+	if err != nil {
+		return nil, err
+	}
+	return &janitor{cmd, input}, cmd.Start()
+}
+
+// clean lets the janitor do its work and waits for it.
+func (j *janitor) clean() error {
+	j.input.Close()
+	return j.cmd.Wait()
 }
 
 // mourn reports a child that ends without having been asked to.

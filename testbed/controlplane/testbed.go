@@ -93,8 +93,9 @@ func newBed(opts options) (*bed, error) {
 		b.opts.stages = filepath.Join(bin, "stages.yaml")
 	}
 	if opts.dir == "" {
-		b.dir, err = os.MkdirTemp("", "windlass-testbed-")
-		b.remove = !opts.keep
+		if b.dir, err = os.MkdirTemp("", "windlass-testbed-"); err == nil && !opts.keep {
+			b.janitor, err = newJanitor(b.dir)
+		}
 	} else if b.dir, err = filepath.Abs(opts.dir); err == nil {
 		err = os.MkdirAll(b.dir, 0o755)
 	}

@@ -15,7 +15,14 @@ pub trait Front {
     fn asked(&self) -> Asked;
 
     /// What came of it, in the words of the dialect. A pure function of its arguments and the present status.
-    fn report(&self, now: Timestamp, seen: &Seen, decision: &Decision) -> Report<Self::Status>;
+    /// `failure` is what the latest attempt to carry out a decision met with, if it failed.
+    fn report(
+        &self,
+        now: Timestamp,
+        seen: &Seen,
+        decision: &Decision,
+        failure: Option<&str>,
+    ) -> Report<Self::Status>;
 }
 
 /// What a resource asks for.

@@ -118,7 +118,8 @@ fn free_what_is_down(
     let came_back: Vec<PodName> =
         down.iter().filter(|pod| !may_free(pod, freed)).map(|pod| pod.name.clone()).collect();
     if !came_back.is_empty() {
-        let revision = came_back.first().and_then(|name| goal.belongs(seen, name)).unwrap_or(goal.stable).clone();
+        let revision =
+            came_back.first().and_then(|name| goal.belongs(seen, name)).unwrap_or(goal.stable).clone();
         return Some(Alignment::wait(Reason::CameBackWrong { pods: came_back, revision }, None));
     }
     if seen.pods().any(Pod::is_terminating) {
@@ -189,9 +190,8 @@ fn exposed_pods_are_right(now: Timestamp, seen: &Observation, goal: Goal<'_>) ->
 
 /// The wait for every slot to have an available pod of `revision`, unless they all do.
 pub(crate) fn pods_wait(now: Timestamp, slots: &[Slot], revision: &Revision) -> Option<Wait> {
-    let right = |slot: &&Slot| {
-        slot.pod.as_ref().is_some_and(|pod| pod.is_on(revision) && pod.is_available(now))
-    };
+    let right =
+        |slot: &&Slot| slot.pod.as_ref().is_some_and(|pod| pod.is_on(revision) && pod.is_available(now));
     let pods: Vec<PodTrouble> = slots.iter().filter(|slot| !right(slot)).map(trouble_of).collect();
     if pods.is_empty() {
         return None;

@@ -66,7 +66,7 @@ pub enum Violation {
         /// The place it should have waited for.
         waits_for: PodName,
     },
-    /// I3: called aborted while pods are not back on stable, and nobody is asked to help.
+    /// I3: called aborted while pods are not back on stable, or left off stable without a word.
     AbortedTooSoon {
         /// The pods.
         pods: Vec<PodName>,
@@ -214,14 +214,16 @@ impl Look<'_> {
         if let Some(Run { journey: Journey::Aborted { .. }, stable, .. }) = self.is {
             let entered = !matches!(self.was, Some(Run { journey: Journey::Aborted { .. }, .. }));
             let stable = self.seen.known_as(stable);
-            let strays: Vec<_> = self
-                .seen
-                .slots
-                .iter()
-                .filter(|slot| slot.pod.as_ref().map_or(entered, |pod| !pod.is_on(stable)))
-                .map(|slot| slot.name.clone())
-                .collect();
-            if (entered && !self.seen.settled) || (!strays.is_empty() && !self.asks_for_help()) {
+            let off = |pod: &&Pod| !pod.is_on(stable);
+            let mut strays: Vec<_> = self.seen.pods().filter(off).map(|pod| pod.name.clone()).collect();
+            if entered {
+                let missing = self.seen.slots.iter().filter(|slot| slot.pod.is_none());
+                strays.extend(missing.map(|slot| slot.name.clone()));
+                strays.extend(self.seen.surplus.iter().filter(off).map(|pod| pod.name.clone()));
+            }
+            // One that turns up later is put right from there, as long as that is done or said.
+            let silent = self.decision.next.is_none() && self.decision.waits.len() < 2;
+            if (entered && !self.seen.settled) || (!strays.is_empty() && (entered || silent)) {
                 found.push(Violation::AbortedTooSoon { pods: strays });
             }
         }
@@ -416,12 +418,6 @@ impl Look<'_> {
 
     fn same(&self, one: &Revision, other: &Revision) -> bool {
         self.seen.known_as(one) == self.seen.known_as(other)
-    }
-
-    /// A person is told what only a person can mend.
-    fn asks_for_help(&self) -> bool {
-        let mut reasons = self.decision.reasons();
-        reasons.any(|reason| matches!(reason, Reason::StableForgotten { .. } | Reason::CameBackWrong { .. }))
     }
 
     fn answers_to(&self, intent: Intent) -> impl Iterator<Item = &Answer> {

@@ -164,9 +164,9 @@ impl<'a> Pass<'a> {
 
     fn standing(&self, stopped: bool, waits: &[Wait]) -> Standing {
         let run = self.memo.run.as_ref();
-        let broken = waits.iter().any(|wait| {
-            matches!(wait.reason, Reason::CameBackWrong { .. } | Reason::StableForgotten { .. })
-        });
+        let broken = waits
+            .iter()
+            .any(|wait| matches!(wait.reason, Reason::CameBackWrong { .. } | Reason::StableForgotten { .. }));
         let holds = waits.iter().any(|wait| {
             matches!(
                 wait.reason,

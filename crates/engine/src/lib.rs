@@ -17,7 +17,6 @@ mod plan;
 mod reason;
 mod words;
 
-
 pub use audit::{Violation, audit};
 pub use decide::decide;
 pub use decision::{Announcement, Answer, Decision, Move, PodRef, Standing};

@@ -182,7 +182,8 @@ mod tests {
 
     #[test]
     fn a_small_weight_exposes_one_pod_and_the_rest_rounds_down() {
-        let rows = [(5, 20, 1), (2, 20, 1), (10, 25, 2), (10, 99, 9), (5, 0, 0), (0, 50, 0), (1, 1, 1), (3, 100, 3)];
+        let rows =
+            [(5, 20, 1), (2, 20, 1), (10, 25, 2), (10, 99, 9), (5, 0, 0), (0, 50, 0), (1, 1, 1), (3, 100, 3)];
         for (replicas, weight, pods) in rows {
             let expose = percent(weight, Rounding::DownAtLeastOne);
             assert_eq!(expose.pods(replicas), pods, "{weight}% of {replicas}");

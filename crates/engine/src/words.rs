@@ -34,11 +34,18 @@ pub fn explain(reason: &Reason) -> Explanation {
             pods_remedy(pods),
         ),
         Reason::OneAtATime { left, waits_for } => (
-            format!("{} still to be put right, one at a time; waiting for {}", names(left), troubles(waits_for)),
+            format!(
+                "{} still to be put right, one at a time; waiting for {}",
+                names(left),
+                troubles(waits_for)
+            ),
             pods_remedy(waits_for),
         ),
         Reason::CameBackWrong { pods, revision } => (
-            format!("{} came back on another revision than {revision}, and is not deleted a second time", names(pods)),
+            format!(
+                "{} came back on another revision than {revision}, and is not deleted a second time",
+                names(pods)
+            ),
             "look at who makes these pods, then delete them by hand or restart the rollout".to_owned(),
         ),
         Reason::StableForgotten { stable } => (
@@ -52,12 +59,14 @@ pub fn explain(reason: &Reason) -> Explanation {
             "parked: the workload was scaled to zero in the middle of the run".to_owned(),
             "scale it up again: the run goes on from stable".to_owned(),
         ),
-        Reason::HoldUntil { stage, until } => {
-            (format!("holding at step {} until {until}", stage + 1), "the time is over, or a person promotes".to_owned())
-        }
-        Reason::HoldForPerson { stage } => {
-            (format!("holding at step {} for a person", stage + 1), "promote to go on, or abort to go back".to_owned())
-        }
+        Reason::HoldUntil { stage, until } => (
+            format!("holding at step {} until {until}", stage + 1),
+            "the time is over, or a person promotes".to_owned(),
+        ),
+        Reason::HoldForPerson { stage } => (
+            format!("holding at step {} for a person", stage + 1),
+            "promote to go on, or abort to go back".to_owned(),
+        ),
         Reason::PausedByPerson => {
             ("paused by a person".to_owned(), "resume it; an abort works all the same".to_owned())
         }
@@ -108,7 +117,9 @@ fn refusal_words(refusal: &Refusal) -> (String, String) {
             "create it, or mend the reference to it".to_owned(),
         ),
         Refusal::ReplacesOnDeleteOnly { workload } => (
-            format!("{workload} has the update strategy OnDelete: its pods are replaced whenever somebody deletes them, so nothing can be held"),
+            format!(
+                "{workload} has the update strategy OnDelete: its pods are replaced whenever somebody deletes them, so nothing can be held"
+            ),
             "set its update strategy to RollingUpdate".to_owned(),
         ),
         Refusal::Taken { workload, by } => (
@@ -149,7 +160,9 @@ fn pods_remedy(pods: &[PodTrouble]) -> String {
         .iter()
         .find(|pod| matches!(&pod.state, Some(PodState::NotReady { why: Some(why) }) if is_broken(why)));
     match broken {
-        Some(pod) => format!("{} becomes available: look at its logs and events, or abort to go back", pod.name),
+        Some(pod) => {
+            format!("{} becomes available: look at its logs and events, or abort to go back", pod.name)
+        }
         None => "these pods are available".to_owned(),
     }
 }

@@ -6,7 +6,8 @@ mod world;
 use jiff::SignedDuration;
 use proptest::prelude::*;
 use windlass_engine::{Amount, Deadline, Expose, Hold, Plan, Rounding, Stage};
-use world::{Crash, Driver, Rules};
+use world::driver::Crash;
+use world::{Driver, Rules};
 
 /// What may happen.
 #[derive(Clone, Debug)]
@@ -22,12 +23,18 @@ enum Event {
     Pass(i64),
     Template(&'static str),
     Scale(u32),
+    /// Somebody takes the label off.
+    Unclaim,
+    /// Somebody edits the steps.
+    Edit(Plan),
     Pause(bool),
     Abort,
     Restart,
     PromoteFull,
     /// For the hold that is shown, or for one that was.
-    Promote { late: bool },
+    Promote {
+        late: bool,
+    },
 }
 
 fn event() -> impl Strategy<Value = Event> {
@@ -44,6 +51,8 @@ fn event() -> impl Strategy<Value = Event> {
         4 => prop_oneof![1..20_i64, 20..900_i64].prop_map(Event::Pass),
         3 => prop_oneof![Just("A"), Just("B"), Just("C")].prop_map(Event::Template),
         2 => (0..9_u32).prop_map(Event::Scale),
+        1 => Just(Event::Unclaim),
+        1 => plan().prop_map(Event::Edit),
         2 => any::<bool>().prop_map(Event::Pause),
         1 => Just(Event::Abort),
         1 => Just(Event::Restart),
@@ -60,17 +69,22 @@ fn stage() -> impl Strategy<Value = Stage> {
         (0..120_i64).prop_map(|seconds| Hold::For(SignedDuration::from_secs(seconds))),
         Just(Hold::UntilPromoted),
     ];
-    (proptest::option::weighted(0.8, expose), proptest::option::of(hold))
-        .prop_map(|(expose, hold)| Stage { expose, hold, ..Stage::default() })
+    (proptest::option::weighted(0.8, expose), proptest::option::of(hold)).prop_map(|(expose, hold)| Stage {
+        expose,
+        hold,
+        ..Stage::default()
+    })
 }
 
 fn plan() -> impl Strategy<Value = Plan> {
-    (proptest::collection::vec(stage(), 1..5), 60..900_i64, any::<bool>()).prop_map(|(stages, after, abort)| Plan {
-        stages,
-        paused: false,
-        deadline: Deadline { after: SignedDuration::from_secs(after), abort },
-        cautions: Vec::new(),
-    })
+    (proptest::collection::vec(stage(), 1..5), 60..900_i64, any::<bool>()).prop_map(
+        |(stages, after, abort)| Plan {
+            stages,
+            paused: false,
+            deadline: Deadline { after: SignedDuration::from_secs(after), abort },
+            cautions: Vec::new(),
+        },
+    )
 }
 
 fn rules() -> impl Strategy<Value = Rules> {
@@ -95,6 +109,10 @@ fn happen(driver: &mut Driver, event: &Event) {
         Event::Pass(seconds) => driver.world.pass(seconds),
         Event::Template(template) => driver.world.change_template(template),
         Event::Scale(replicas) => driver.world.scale(replicas),
+        Event::Unclaim => driver.world.claimed = false,
+        Event::Edit(ref plan) => {
+            driver.plan = Plan { paused: driver.plan.paused, ..plan.clone() };
+        }
         Event::Pause(paused) => driver.plan.paused = paused,
         Event::Abort => driver.pending.abort = true,
         Event::Restart => driver.pending.restart = true,

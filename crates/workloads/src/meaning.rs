@@ -116,9 +116,12 @@ mod tests {
 
     #[test]
     fn another_image_label_or_restart_annotation_means_something_else() {
-        let base = json!({"metadata": {"labels": {"app": "web"}}, "spec": {"containers": [{"image": "app:v1"}]}});
-        let image = json!({"metadata": {"labels": {"app": "web"}}, "spec": {"containers": [{"image": "app:v2"}]}});
-        let label = json!({"metadata": {"labels": {"app": "shop"}}, "spec": {"containers": [{"image": "app:v1"}]}});
+        let base =
+            json!({"metadata": {"labels": {"app": "web"}}, "spec": {"containers": [{"image": "app:v1"}]}});
+        let image =
+            json!({"metadata": {"labels": {"app": "web"}}, "spec": {"containers": [{"image": "app:v2"}]}});
+        let label =
+            json!({"metadata": {"labels": {"app": "shop"}}, "spec": {"containers": [{"image": "app:v1"}]}});
         let restart = json!({"metadata": {"labels": {"app": "web"}, "annotations": {"kubectl.kubernetes.io/restartedAt": "now"}},
             "spec": {"containers": [{"image": "app:v1"}]}});
         for other in [image, label, restart] {

@@ -100,11 +100,8 @@ impl RevisionView {
 
 /// The first word somebody has for what is wrong: a waiting container, the scheduler, the pod's own reason, its phase.
 fn trouble(status: &PodStatus) -> Option<String> {
-    let containers = status
-        .init_container_statuses
-        .iter()
-        .flatten()
-        .chain(status.container_statuses.iter().flatten());
+    let containers =
+        status.init_container_statuses.iter().flatten().chain(status.container_statuses.iter().flatten());
     containers
         .filter_map(waiting)
         .next()

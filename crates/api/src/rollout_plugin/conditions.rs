@@ -32,10 +32,11 @@ pub(super) fn conditions(
     new: &RolloutPluginStatus,
     now: Timestamp,
     decision: &Decision,
+    failure: Option<&str>,
 ) -> Vec<Condition> {
     let mut list = Conditions { list: old.conditions.clone(), now };
     list.put(INVALID_SPEC, invalid_spec(decision));
-    list.put(PROGRESSING, progressing(rollout, old, decision));
+    list.put(PROGRESSING, progressing(rollout, old, decision, failure));
     list.put(PAUSED, paused(old, decision));
     list.put(HEALTHY, healthy(old, decision));
     list.put(COMPLETED, completed(old, new, decision));
@@ -86,14 +87,19 @@ impl Conditions {
 }
 
 fn invalid_spec(decision: &Decision) -> Said {
-    let reason = decision.reasons().find(|reason| {
-        matches!(reason, Reason::Invalid { .. } | Reason::Refused(Refusal::Taken { .. }))
-    })?;
+    let reason = decision
+        .reasons()
+        .find(|reason| matches!(reason, Reason::Invalid { .. } | Reason::Refused(Refusal::Taken { .. })))?;
     Some(("True", INVALID_SPEC, explain(reason).headline))
 }
 
-fn progressing(rollout: &RolloutPlugin, old: &RolloutPluginStatus, decision: &Decision) -> Said {
-    if let Some(error) = reconciliation_error(decision) {
+fn progressing(
+    rollout: &RolloutPlugin,
+    old: &RolloutPluginStatus,
+    decision: &Decision,
+    failure: Option<&str>,
+) -> Said {
+    if let Some(error) = failure.map(str::to_owned).or_else(|| reconciliation_error(decision)) {
         return Some(("False", RECONCILIATION_ERROR, error));
     }
     if invalid_spec(decision).is_some() {
@@ -150,7 +156,8 @@ fn healthy(old: &RolloutPluginStatus, decision: &Decision) -> Said {
     if decision.standing == Standing::Healthy {
         return Some(("True", "RolloutPluginHealthy", "RolloutPlugin is healthy".to_owned()));
     }
-    old.condition(HEALTHY).map(|_| ("False", "RolloutPluginHealthy", "RolloutPlugin is not healthy".to_owned()))
+    old.condition(HEALTHY)
+        .map(|_| ("False", "RolloutPluginHealthy", "RolloutPlugin is not healthy".to_owned()))
 }
 
 fn completed(old: &RolloutPluginStatus, new: &RolloutPluginStatus, decision: &Decision) -> Said {
@@ -176,7 +183,8 @@ fn unguarded(decision: &Decision) -> Said {
         return None;
     }
     let pods: Vec<&str> = ahead.iter().map(windlass_engine::PodName::as_str).collect();
-    let message = format!("nothing held the change when it was made; ahead of the first step: {}", pods.join(", "));
+    let message =
+        format!("nothing held the change when it was made; ahead of the first step: {}", pods.join(", "));
     Some(("True", UNGUARDED, message))
 }
 

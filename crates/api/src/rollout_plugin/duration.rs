@@ -1,17 +1,17 @@
 //! A pause's duration in every spelling upstream takes: seconds as a number, seconds as a string, or a Go duration.
 
 use jiff::SignedDuration;
-use k8s_openapi::apimachinery::pkg::util::intstr::IntOrString;
 use kube::core::Duration;
+use serde_json::Value;
 
 /// The duration, or `None` when it is negative or none at all.
-pub(super) fn parse(duration: &IntOrString) -> Option<SignedDuration> {
+pub(super) fn parse(duration: &Value) -> Option<SignedDuration> {
     let duration = match duration {
-        IntOrString::Int(seconds) => SignedDuration::from_secs(i64::from(*seconds)),
-        IntOrString::String(text) => match text.parse::<i64>() {
+        Value::String(text) => match text.parse::<i64>() {
             Ok(seconds) => SignedDuration::from_secs(seconds),
             Err(_) => go_duration(text)?,
         },
+        number => SignedDuration::from_secs(number.as_i64()?),
     };
     (!duration.is_negative()).then_some(duration)
 }
@@ -24,15 +24,17 @@ fn go_duration(text: &str) -> Option<SignedDuration> {
 
 #[cfg(test)]
 mod tests {
+    use serde_json::json;
+
     use super::*;
 
     fn text(text: &str) -> Option<SignedDuration> {
-        parse(&IntOrString::String(text.to_owned()))
+        parse(&json!(text))
     }
 
     #[test]
     fn every_spelling_of_a_duration_is_understood() {
-        assert_eq!(parse(&IntOrString::Int(30)), Some(SignedDuration::from_secs(30)));
+        assert_eq!(parse(&json!(30)), Some(SignedDuration::from_secs(30)));
         let rows = [
             ("30", 30_000),
             ("0", 0),
@@ -51,7 +53,7 @@ mod tests {
 
     #[test]
     fn a_negative_or_unreadable_duration_is_refused() {
-        assert_eq!(parse(&IntOrString::Int(-1)), None);
+        assert_eq!(parse(&json!(-1)), None);
         for spelling in ["-5s", "-1", "", "soon", "5 minutes", "5d", "1h30"] {
             assert_eq!(text(spelling), None, "{spelling}");
         }

@@ -35,7 +35,9 @@ fn announced(rollout: &RolloutPlugin, announcement: &Announcement, decision: &De
         }
         Announcement::Returning { abandoned, stable } => normal(
             "RolloutPluginReturning",
-            format!("template was put back from revision {abandoned}: every pod returns to revision {stable}"),
+            format!(
+                "template was put back from revision {abandoned}: every pod returns to revision {stable}"
+            ),
         ),
         Announcement::Returned { stable } => {
             normal("RolloutPluginReturned", format!("every pod is back on revision {stable}"))
@@ -58,14 +60,18 @@ fn announced(rollout: &RolloutPlugin, announcement: &Announcement, decision: &De
             "RolloutPluginReverted",
             format!("every pod is back on revision {stable}; the template is untouched"),
         ),
-        Announcement::Overdue => {
-            warning("ProgressDeadlineExceeded", format!("RolloutPlugin \"{name}\" has timed out progressing."))
-        }
+        Announcement::Overdue => warning(
+            "ProgressDeadlineExceeded",
+            format!("RolloutPlugin \"{name}\" has timed out progressing."),
+        ),
         Announcement::Unguarded { pods } => {
             let pods: Vec<&str> = pods.iter().map(PodName::as_str).collect();
             warning(
                 "UnguardedUpdate",
-                format!("nothing held the change when it was made; ahead of the first step: {}", pods.join(", ")),
+                format!(
+                    "nothing held the change when it was made; ahead of the first step: {}",
+                    pods.join(", ")
+                ),
             )
         }
         Announcement::Completed { target } => {
@@ -83,9 +89,10 @@ fn answered(intent: Intent, answer: &Answer, decision: &Decision) -> Option<Even
             let note = format!("Rollout restarted from step 0 (attempt {attempt})");
             Some(normal("RolloutPluginRestarted", note))
         }
-        (Intent::PromoteFull, Answer::Accepted) => {
-            Some(normal("RolloutPluginPromoted", "RolloutPlugin promoted fully: remaining steps are skipped".to_owned()))
-        }
+        (Intent::PromoteFull, Answer::Accepted) => Some(normal(
+            "RolloutPluginPromoted",
+            "RolloutPlugin promoted fully: remaining steps are skipped".to_owned(),
+        )),
         (Intent::Abort | Intent::Promote, Answer::Accepted) => None,
     }
 }
@@ -123,7 +130,9 @@ fn paused_by_person(
         .any(|told| matches!(told, Announcement::HoldBegan { .. } | Announcement::HoldEnded { .. }));
     match (by_person(old), by_person(new)) {
         (false, true) => Some(normal("RolloutPluginPaused", "RolloutPlugin is paused".to_owned())),
-        (true, false) if !hold_told => Some(normal("RolloutPluginResumed", "RolloutPlugin resumed".to_owned())),
+        (true, false) if !hold_told => {
+            Some(normal("RolloutPluginResumed", "RolloutPlugin resumed".to_owned()))
+        }
         _ => None,
     }
 }

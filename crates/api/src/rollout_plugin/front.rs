@@ -3,8 +3,8 @@
 use jiff::Timestamp;
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::Time;
 use windlass_engine::{
-    Decision, Flaw, Intents, Journey, Memo, Observation, Outcome, PodState, PodTrouble, Promotion, Reason, Run,
-    Seen, Standing, Wait, explain,
+    Decision, Flaw, Intents, Journey, Memo, Observation, Outcome, PodState, PodTrouble, Promotion, Reason,
+    Run, Seen, Standing, Wait, explain,
 };
 
 use super::conditions::conditions;
@@ -31,13 +31,19 @@ impl Front for RolloutPlugin {
         Asked { plan: plan::plan(&self.spec, namespace), memo, intents }
     }
 
-    fn report(&self, now: Timestamp, seen: &Seen, decision: &Decision) -> Report<RolloutPluginStatus> {
+    fn report(
+        &self,
+        now: Timestamp,
+        seen: &Seen,
+        decision: &Decision,
+        failure: Option<&str>,
+    ) -> Report<RolloutPluginStatus> {
         let now = whole_seconds(now);
         let old = self.status.clone().unwrap_or_default();
         let mut status = RolloutPluginStatus {
             observed_generation: self.metadata.generation,
-            phase: Some(phase(decision.standing).to_owned()),
-            message: self.message(decision),
+            phase: Some(phase(decision.standing, failure).to_owned()),
+            message: failure.map(str::to_owned).or_else(|| self.message(decision)),
             memo: serde_json::to_value(&decision.memo).ok(),
             waits: decision.waits.iter().map(wait_note).collect(),
             canary: old.canary.clone(),
@@ -48,8 +54,8 @@ impl Front for RolloutPlugin {
             Seen::Workload(observation) => count(&mut status, observation, now),
             Seen::Refused(_) => keep_counts(&mut status, &old),
         }
-        self.tell_run(&mut status, &old, &decision.memo);
-        status.conditions = conditions(self, &old, &status, now, decision);
+        self.tell_run(&mut status, &decision.memo);
+        status.conditions = conditions(self, &old, &status, now, decision, failure);
         let events = events(self, &old, &status, decision);
         let urgent = status.essence() != old.essence();
         Report { status, urgent, events }
@@ -94,12 +100,11 @@ impl RolloutPlugin {
     }
 
     /// The fields that are about the run, the present one or the one before.
-    fn tell_run(&self, status: &mut RolloutPluginStatus, old: &RolloutPluginStatus, memo: &Memo) {
+    fn tell_run(&self, status: &mut RolloutPluginStatus, memo: &Memo) {
         let steps = i32::try_from(self.steps()).unwrap_or(i32::MAX);
         let Some(run) = &memo.run else {
             let completed = memo.ended.as_ref().is_some_and(|ending| ending.outcome == Outcome::Completed);
             if completed {
-                status.current_step_index = Some(old.current_step_index.unwrap_or(steps).max(steps));
                 status.current_step_index = Some(steps);
                 status.step = Some(format!("{steps}/{steps}"));
             }
@@ -151,8 +156,9 @@ fn keep_counts(status: &mut RolloutPluginStatus, old: &RolloutPluginStatus) {
     status.available_replicas = old.available_replicas;
 }
 
-fn phase(standing: Standing) -> &'static str {
+fn phase(standing: Standing, failure: Option<&str>) -> &'static str {
     match standing {
+        _ if failure.is_some() => "Degraded",
         Standing::Healthy => "Healthy",
         Standing::Progressing => "Progressing",
         Standing::Paused => "Paused",

@@ -17,4 +17,5 @@ pub use status::{
 };
 
 /// The names under which the built-in StatefulSet plugin is known.
-pub const STATEFUL_SET_PLUGIN_NAMES: [&str; 3] = ["argoproj/statefulset", "statefulset", "statefulset-plugin"];
+pub const STATEFUL_SET_PLUGIN_NAMES: [&str; 3] =
+    ["argoproj/statefulset", "statefulset", "statefulset-plugin"];

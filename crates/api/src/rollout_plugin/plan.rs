@@ -2,9 +2,7 @@
 
 use jiff::SignedDuration;
 use serde_json::Value;
-use windlass_engine::{
-    Amount, Caution, Check, Deadline, Expose, Flaw, Hold, Plan, Rounding, Route, Stage,
-};
+use windlass_engine::{Amount, Caution, Check, Deadline, Expose, Flaw, Hold, Plan, Rounding, Route, Stage};
 
 use super::spec::{RolloutPluginSpec, Step};
 use super::{STATEFUL_SET_PLUGIN_NAMES, duration};
@@ -33,13 +31,16 @@ pub(super) fn plan(spec: &RolloutPluginSpec, namespace: &str) -> Result<Plan, Ve
 /// The workload that is meant.
 pub(super) fn workload(spec: &RolloutPluginSpec, namespace: &str) -> Result<WorkloadTarget, Flaw> {
     let reference = &spec.workload_ref;
-    let required = [("name", &reference.name), ("kind", &reference.kind), ("apiVersion", &reference.api_version)];
+    let required =
+        [("name", &reference.name), ("kind", &reference.kind), ("apiVersion", &reference.api_version)];
     for (field, value) in required {
         if value.is_empty() {
             return Err(Flaw::new(format!("RolloutPlugin spec.workloadRef.{field} is required")));
         }
     }
-    if let Some(other) = reference.namespace.as_deref().filter(|other| !other.is_empty() && *other != namespace) {
+    if let Some(other) =
+        reference.namespace.as_deref().filter(|other| !other.is_empty() && *other != namespace)
+    {
         return Err(Flaw::new(format!(
             "RolloutPlugin spec.workloadRef.namespace is {other}, but a workload must be in the namespace of its \
              rollout ({namespace}); move the rollout there, or remove the field"
@@ -82,7 +83,7 @@ fn deadline(spec: &RolloutPluginSpec) -> Result<Deadline, Flaw> {
     };
     let set = |key: &str| config.and_then(|config| config.get(key)).filter(|value| !value.is_null());
     let seconds = match set("timeoutSeconds") {
-        None => spec.progress_deadline_seconds.map(i64::from),
+        None => spec.progress_deadline_seconds,
         Some(value) => Some(number(value).ok_or_else(|| not_valid("timeoutSeconds must be a whole number"))?),
     };
     let abort = match set("timeoutAbort") {
@@ -106,12 +107,8 @@ fn truth(value: &Value) -> Option<bool> {
 }
 
 fn stages(spec: &RolloutPluginSpec) -> Result<Vec<Stage>, Vec<Flaw>> {
-    let mut flaws: Vec<Flaw> = spec
-        .strategy
-        .other
-        .keys()
-        .map(|key| not_served(&format!("spec.strategy.{key}")))
-        .collect();
+    let mut flaws: Vec<Flaw> =
+        spec.strategy.other.keys().map(|key| not_served(&format!("spec.strategy.{key}"))).collect();
     let Some(canary) = &spec.strategy.canary else {
         flaws.push(Flaw::new("RolloutPlugin spec.strategy.canary is required"));
         return Err(flaws);
@@ -154,9 +151,9 @@ fn stage(index: usize, step: &Step) -> Result<Stage, Flaw> {
     if let Some(pause) = &step.pause {
         let hold = match &pause.duration {
             None => Hold::UntilPromoted,
-            Some(duration) => Hold::For(
-                duration::parse(duration).ok_or_else(|| at("Duration needs to be greater than 0"))?,
-            ),
+            Some(duration) => {
+                Hold::For(duration::parse(duration).ok_or_else(|| at("Duration needs to be greater than 0"))?)
+            }
         };
         return Ok(Stage { hold: Some(hold), ..Stage::default() });
     }
@@ -169,7 +166,9 @@ fn stage(index: usize, step: &Step) -> Result<Stage, Flaw> {
 }
 
 fn not_served(field: &str) -> Flaw {
-    Flaw::new(format!("{field} is not served by this version of Windlass; remove it, or wait for a version that does"))
+    Flaw::new(format!(
+        "{field} is not served by this version of Windlass; remove it, or wait for a version that does"
+    ))
 }
 
 fn cautions(plan: &Plan) -> Vec<Caution> {

@@ -4,7 +4,6 @@
 
 use std::collections::BTreeMap;
 
-use k8s_openapi::apimachinery::pkg::util::intstr::IntOrString;
 use kube::CustomResource;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -28,13 +27,44 @@ use super::status::RolloutPluginStatus;
     status = "RolloutPluginStatus",
     derive = "Default",
     derive = "PartialEq",
-    printcolumn(json_path = ".status.phase", name = "Status", type_ = "string", description = "Healthy, Progressing, Paused or Degraded"),
-    printcolumn(json_path = ".spec.plugin.name", name = "Plugin", type_ = "string", description = "What drives the workload"),
+    printcolumn(
+        json_path = ".status.phase",
+        name = "Status",
+        type_ = "string",
+        description = "Healthy, Progressing, Paused or Degraded"
+    ),
+    printcolumn(
+        json_path = ".spec.plugin.name",
+        name = "Plugin",
+        type_ = "string",
+        description = "What drives the workload"
+    ),
     printcolumn(json_path = ".metadata.creationTimestamp", name = "Age", type_ = "date"),
-    printcolumn(json_path = ".status.step", name = "Step", type_ = "string", description = "Steps done, of all steps"),
-    printcolumn(json_path = ".status.updatedReplicas", name = "Updated", type_ = "integer", description = "Pods on the wanted revision"),
-    printcolumn(json_path = ".status.readyReplicas", name = "Ready", type_ = "integer", description = "Pods that are ready"),
-    printcolumn(json_path = ".status.message", name = "Message", type_ = "string", priority = 1, description = "What is waited for")
+    printcolumn(
+        json_path = ".status.step",
+        name = "Step",
+        type_ = "string",
+        description = "Steps done, of all steps"
+    ),
+    printcolumn(
+        json_path = ".status.updatedReplicas",
+        name = "Updated",
+        type_ = "integer",
+        description = "Pods on the wanted revision"
+    ),
+    printcolumn(
+        json_path = ".status.readyReplicas",
+        name = "Ready",
+        type_ = "integer",
+        description = "Pods that are ready"
+    ),
+    printcolumn(
+        json_path = ".status.message",
+        name = "Message",
+        type_ = "string",
+        priority = 1,
+        description = "What is waited for"
+    )
 )]
 #[serde(rename_all = "camelCase")]
 pub struct RolloutPluginSpec {
@@ -52,7 +82,7 @@ pub struct RolloutPluginSpec {
     pub paused: bool,
     /// Seconds without progress after which the rollout is Degraded; an older spelling of plugin.config.timeoutSeconds.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub progress_deadline_seconds: Option<i32>,
+    pub progress_deadline_seconds: Option<i64>,
     /// Abort when the deadline passes; an older spelling of plugin.config.timeoutAbort.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub progress_deadline_abort: Option<bool>,
@@ -125,7 +155,7 @@ pub struct Canary {
 pub struct Step {
     /// Percent of the pods to be on the new version, 0 to 100. Rounded down, but at least one pod when above 0.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub set_weight: Option<i32>,
+    pub set_weight: Option<i64>,
     /// Wait for a time, or for a person.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub pause: Option<Pause>,
@@ -143,7 +173,8 @@ pub struct Step {
 pub struct Pause {
     /// How long: seconds as a number or a string, or a duration such as 30s, 5m, 1h30m. Absent: until a person promotes.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub duration: Option<IntOrString>,
+    #[schemars(schema_with = "integer_or_string")]
+    pub duration: Option<Value>,
 }
 
 /// How many finished AnalysisRuns are kept.
@@ -165,4 +196,8 @@ pub(super) fn any_object(_: &mut schemars::SchemaGenerator) -> schemars::Schema 
         "nullable": true,
         "x-kubernetes-preserve-unknown-fields": true,
     })
+}
+
+fn integer_or_string(_: &mut schemars::SchemaGenerator) -> schemars::Schema {
+    schemars::json_schema!({"x-kubernetes-int-or-string": true, "nullable": true})
 }

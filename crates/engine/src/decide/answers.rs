@@ -36,7 +36,9 @@ impl Pass<'_> {
         match run.journey {
             Journey::Aborting { .. } | Journey::Aborted { .. } => Err(Rejection::AlreadyAborted),
             Journey::Returning => Err(Rejection::Returning),
-            Journey::Advancing { .. } | Journey::Completing if target_changed => Err(Rejection::TargetChanged),
+            Journey::Advancing { .. } | Journey::Completing if target_changed => {
+                Err(Rejection::TargetChanged)
+            }
             Journey::Advancing { .. } | Journey::Completing => self.abort(AbortCause::Person),
         }
     }
@@ -81,7 +83,9 @@ impl Pass<'_> {
         match run.journey {
             Journey::Aborting { .. } | Journey::Aborted { .. } => Err(Rejection::Aborted),
             Journey::Returning => Err(Rejection::Returning),
-            Journey::Advancing { .. } | Journey::Completing if target_changed => Err(Rejection::TargetChanged),
+            Journey::Advancing { .. } | Journey::Completing if target_changed => {
+                Err(Rejection::TargetChanged)
+            }
             Journey::Advancing { .. } | Journey::Completing => {
                 run.journey = Journey::Completing;
                 self.lift_pause = self.plan.paused;

@@ -54,7 +54,10 @@ impl Pass<'_> {
     }
 
     fn foreign_revision(&self) -> Option<&Revision> {
-        self.seen.pods().filter_map(|pod| pod.revision.as_ref()).find(|revision| **revision != self.seen.stable)
+        self.seen
+            .pods()
+            .filter_map(|pod| pod.revision.as_ref())
+            .find(|revision| **revision != self.seen.stable)
     }
 
     fn turn_back(&mut self) {

@@ -4,8 +4,8 @@
 use std::collections::BTreeSet;
 
 use windlass_engine::{
-    Announcement, Answer, Decision, Intent, Intents, Memo, Move, Plan, PodUid, Promotion, Reason, Rejection, Seen,
-    Standing, audit, decide,
+    Announcement, Answer, Decision, Intent, Intents, Memo, Move, Plan, PodUid, Promotion, Reason, Rejection,
+    Seen, Standing, audit, decide,
 };
 
 use super::{Rules, World};
@@ -100,8 +100,14 @@ impl Driver {
             return; // the plan is about to change
         }
         let second = decide(self.world.now, Ok(&self.plan), seen, &first.memo, &Intents::default());
-        assert_eq!(second.memo, first.memo, "rule 7: the memo is still on its way\nfirst {first:?}\nseen {seen:?}");
-        assert_eq!(second.next, first.next, "rule 7: another move on the same input\nfirst {first:?}\nseen {seen:?}");
+        assert_eq!(
+            second.memo, first.memo,
+            "rule 7: the memo is still on its way\nfirst {first:?}\nseen {seen:?}"
+        );
+        assert_eq!(
+            second.next, first.next,
+            "rule 7: another move on the same input\nfirst {first:?}\nseen {seen:?}"
+        );
         assert_eq!(second.announcements, [], "rule 7: told again\nfirst {first:?}\nseen {seen:?}");
         assert_eq!(second.standing, first.standing, "rule 7: another word\nfirst {first:?}\nseen {seen:?}");
     }

@@ -3,7 +3,7 @@
 
 #![allow(dead_code, reason = "each test binary uses another part of the world")]
 
-mod driver;
+pub(crate) mod driver;
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -12,7 +12,7 @@ use windlass_engine::{
     Exposure, Move, Observation, Pod, PodName, PodState, PodUid, Revision, Slot, WorkloadUid,
 };
 
-pub(crate) use driver::{Crash, Driver};
+pub(crate) use driver::Driver;
 
 /// Above any number of replicas.
 pub(crate) const HOLD: u32 = i32::MAX as u32;
@@ -69,12 +69,16 @@ pub(crate) struct World {
     pub(crate) update: Revision,
     pub(crate) pods: BTreeMap<u32, WorldPod>,
     pub(crate) aliases: BTreeMap<Revision, Revision>,
+    /// Pods of this revision do not become ready by tending.
+    pub(crate) broken: Option<Revision>,
     /// Every pod the loop deleted.
     pub(crate) freed: Vec<PodUid>,
     /// Pods that may be on the template although the loop did not ask for it: they were before, or a scaling did it.
     excused: BTreeSet<PodUid>,
-    /// The most pods the loop let to the present template, and those that scaling let through at a fixed partition.
+    /// How many pods the loop let to the present template at most, and scaling at a fixed partition.
     asked: u32,
+    /// The present template came without being held in the same write.
+    slipped: bool,
     born: u64,
 }
 
@@ -96,9 +100,11 @@ impl World {
             update: a,
             pods: BTreeMap::new(),
             aliases: BTreeMap::new(),
+            broken: None,
             freed: Vec::new(),
             excused: BTreeSet::new(),
             asked: 0,
+            slipped: false,
             born: 0,
         };
         for ordinal in 0..replicas {
@@ -189,7 +195,8 @@ impl World {
         }
         self.template = template;
         self.generation += 1;
-        if self.rules.guarded && self.claimed {
+        self.slipped = !(self.rules.guarded && self.claimed);
+        if !self.slipped {
             self.partition = HOLD;
             self.marked = true;
         }
@@ -283,7 +290,8 @@ impl World {
 
     fn remove_condemned(&mut self) -> bool {
         let condemned: Vec<u32> = self.pods.range(self.replicas..).map(|(ordinal, _)| *ordinal).collect();
-        let first_unhealthy = condemned.iter().find(|ordinal| !self.is_available(&self.pods[ordinal])).copied();
+        let first_unhealthy =
+            condemned.iter().find(|ordinal| !self.is_available(&self.pods[ordinal])).copied();
         for ordinal in condemned.into_iter().rev() {
             let pod = &self.pods[&ordinal];
             let terminating = pod.state == PodState::Terminating;
@@ -335,7 +343,9 @@ impl World {
         let ordinals: Vec<u32> = self.pods.keys().copied().collect();
         for ordinal in ordinals {
             self.make_gone(ordinal);
-            self.make_ready(ordinal);
+            if self.pods.get(&ordinal).is_some_and(|pod| self.broken.as_ref() != Some(&pod.revision)) {
+                self.make_ready(ordinal);
+            }
         }
         self.pass(self.rules.min_ready + 1);
         self.sync();
@@ -349,7 +359,7 @@ impl World {
 
     /// I1: the pods on an unfinished target are no more than the loop asked for.
     pub(crate) fn is_within_what_was_asked(&self) -> bool {
-        if self.template == self.current || !self.rules.guarded {
+        if self.template == self.current || self.slipped {
             return true;
         }
         let news = |pod: &&WorldPod| {

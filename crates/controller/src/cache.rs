@@ -1,0 +1,186 @@
+//! What is known of the cluster: pruned views with an owner index, fed by the watches and by the answers to our own
+//! writes. An older version never replaces a newer one, so after a write we see at least what we wrote.
+
+mod index;
+mod kept;
+
+use std::collections::BTreeSet;
+use std::sync::{Arc, PoisonError, RwLock, RwLockReadGuard, RwLockWriteGuard};
+
+use k8s_openapi::api::apps::v1::{ControllerRevision, StatefulSet};
+use k8s_openapi::api::core::v1::Pod;
+use k8s_openapi::apimachinery::pkg::apis::meta::v1::ObjectMeta;
+use windlass_api::rollout_plugin::RolloutPlugin;
+use windlass_workloads::{PodView, RevisionView, StatefulSetView, Workload};
+
+pub(crate) use index::{Index, claim};
+
+/// Which namespaces are served.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Scope {
+    /// All of them.
+    Cluster,
+    /// One.
+    Namespace(String),
+}
+
+/// An object by namespace and name.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub(crate) struct Key {
+    pub(crate) namespace: String,
+    pub(crate) name: String,
+}
+
+/// Something to look at.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub(crate) enum Job {
+    /// A rollout.
+    Rollout(Key),
+    /// A workload that may have to be given back.
+    Workload(Key),
+}
+
+/// The kinds of objects that are watched.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub(crate) enum Kind {
+    Rollouts,
+    Workloads,
+    Pods,
+    Revisions,
+}
+
+impl Kind {
+    const ALL: [Self; 4] = [Self::Rollouts, Self::Workloads, Self::Pods, Self::Revisions];
+}
+
+/// What is known of the cluster.
+#[derive(Default)]
+pub(crate) struct Caches {
+    index: RwLock<Index>,
+    synced: RwLock<BTreeSet<Kind>>,
+}
+
+impl Key {
+    pub(crate) fn of(meta: &ObjectMeta) -> Self {
+        Self {
+            namespace: meta.namespace.clone().unwrap_or_default(),
+            name: meta.name.clone().unwrap_or_default(),
+        }
+    }
+}
+
+impl std::fmt::Display for Key {
+    fn fmt(&self, out: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        write!(out, "{}/{}", self.namespace, self.name)
+    }
+}
+
+impl Caches {
+    /// A look at everything, which keeps writers out: keep it short.
+    pub(crate) fn read(&self) -> RwLockReadGuard<'_, Index> {
+        self.index.read().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    pub(crate) fn write(&self) -> RwLockWriteGuard<'_, Index> {
+        self.index.write().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// The first listing of a kind is in.
+    pub(crate) fn mark_synced(&self, kind: Kind) {
+        self.synced.write().unwrap_or_else(PoisonError::into_inner).insert(kind);
+    }
+
+    /// Every kind has been listed: before that, nothing may be concluded from an absence.
+    pub(crate) fn is_synced(&self) -> bool {
+        let synced = self.synced.read().unwrap_or_else(PoisonError::into_inner);
+        Kind::ALL.iter().all(|kind| synced.contains(kind))
+    }
+}
+
+/// A kind of object that the caches keep.
+pub(crate) trait Cached {
+    /// Which.
+    const KIND: Kind;
+    /// Takes a new or changed object in; says what has to be looked at.
+    fn keep(&self, index: &mut Index) -> Vec<Job>;
+    /// Takes an object out; says what has to be looked at.
+    fn forget(&self, index: &mut Index) -> Vec<Job>;
+}
+
+impl Cached for RolloutPlugin {
+    const KIND: Kind = Kind::Rollouts;
+
+    fn keep(&self, index: &mut Index) -> Vec<Job> {
+        index.keep_rollout(pruned(self))
+    }
+
+    fn forget(&self, index: &mut Index) -> Vec<Job> {
+        index.forget_rollout(&Key::of(&self.metadata))
+    }
+}
+
+impl Cached for StatefulSet {
+    const KIND: Kind = Kind::Workloads;
+
+    fn keep(&self, index: &mut Index) -> Vec<Job> {
+        let view = Workload::StatefulSet(StatefulSetView::of(self));
+        index.keep_workload(Key::of(&self.metadata), version(&self.metadata), view)
+    }
+
+    fn forget(&self, index: &mut Index) -> Vec<Job> {
+        index.forget_workload(&Key::of(&self.metadata))
+    }
+}
+
+impl Cached for Pod {
+    const KIND: Kind = Kind::Pods;
+
+    fn keep(&self, index: &mut Index) -> Vec<Job> {
+        let Some(owner) = owner(&self.metadata) else { return Vec::new() };
+        index.keep_pod(owner, Key::of(&self.metadata), version(&self.metadata), PodView::of(self))
+    }
+
+    fn forget(&self, index: &mut Index) -> Vec<Job> {
+        let uid = self.metadata.uid.as_deref().unwrap_or_default();
+        owner(&self.metadata)
+            .map_or_else(Vec::new, |owner| index.forget_pod(&owner, &Key::of(&self.metadata), uid))
+    }
+}
+
+impl Cached for ControllerRevision {
+    const KIND: Kind = Kind::Revisions;
+
+    fn keep(&self, index: &mut Index) -> Vec<Job> {
+        let Some(owner) = owner(&self.metadata) else { return Vec::new() };
+        index.keep_revision(owner, Key::of(&self.metadata), version(&self.metadata), RevisionView::of(self))
+    }
+
+    fn forget(&self, index: &mut Index) -> Vec<Job> {
+        owner(&self.metadata)
+            .map_or_else(Vec::new, |owner| index.forget_revision(&owner, &Key::of(&self.metadata)))
+    }
+}
+
+/// The uid of the StatefulSet that controls an object.
+fn owner(meta: &ObjectMeta) -> Option<String> {
+    meta.owner_references
+        .iter()
+        .flatten()
+        .find(|owner| owner.controller == Some(true) && owner.kind == "StatefulSet")
+        .map(|owner| owner.uid.clone())
+}
+
+/// Resource versions are numbers that grow (promised since 1.35, true before).
+pub(crate) fn version(meta: &ObjectMeta) -> u64 {
+    meta.resource_version.as_deref().and_then(|version| version.parse().ok()).unwrap_or_default()
+}
+
+/// What nobody reads is not kept: who wrote which field, and a copy of the manifest.
+fn pruned(rollout: &RolloutPlugin) -> Arc<RolloutPlugin> {
+    let mut rollout = rollout.clone();
+    rollout.metadata.managed_fields = None;
+    if let Some(annotations) = &mut rollout.metadata.annotations {
+        annotations.remove("kubectl.kubernetes.io/last-applied-configuration");
+    }
+    Arc::new(rollout)
+}

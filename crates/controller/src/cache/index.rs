@@ -1,0 +1,279 @@
+//! The objects and who belongs to whom: pods and revisions by owner, workloads by uid, rollouts by workload. Every
+//! change answers with the jobs it gives rise to, so nobody has to scan.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::sync::Arc;
+
+use windlass_api::Front;
+use windlass_api::rollout_plugin::RolloutPlugin;
+use windlass_workloads::{PodView, RevisionView, Snapshot, Workload};
+
+use super::kept::Kept;
+use super::{Job, Key, version};
+
+/// The objects and who belongs to whom.
+#[derive(Default)]
+pub(crate) struct Index {
+    rollouts: Kept<Key, RolloutPlugin>,
+    workloads: Kept<Key, Workload>,
+    workload_by_uid: BTreeMap<String, Key>,
+    rollouts_by_workload: BTreeMap<Key, BTreeSet<String>>,
+    children: BTreeMap<String, Children>,
+}
+
+/// What one workload owns.
+#[derive(Default)]
+struct Children {
+    pods: Kept<String, PodView>,
+    revisions: Kept<String, RevisionView>,
+}
+
+impl Index {
+    pub(crate) fn rollout(&self, key: &Key) -> Option<&Arc<RolloutPlugin>> {
+        self.rollouts.get(key)
+    }
+
+    pub(crate) fn rollouts(&self) -> impl Iterator<Item = &Arc<RolloutPlugin>> {
+        self.rollouts.values()
+    }
+
+    pub(crate) fn workload(&self, key: &Key) -> Option<&Arc<Workload>> {
+        self.workloads.get(key)
+    }
+
+    /// The rollouts that refer to a workload, by name.
+    pub(crate) fn rollouts_of(&self, workload: &Key) -> impl Iterator<Item = &String> {
+        self.rollouts_by_workload.get(workload).into_iter().flatten()
+    }
+
+    /// A workload with everything it owns.
+    pub(crate) fn snapshot(&self, key: &Key) -> Option<Snapshot> {
+        let workload = self.workloads.get(key)?;
+        let children = self.children.get(uid(workload));
+        Some(Snapshot {
+            workload: Workload::clone(workload),
+            pods: children.map(|it| it.pods.values().cloned().collect()).unwrap_or_default(),
+            revisions: children.map(|it| it.revisions.values().cloned().collect()).unwrap_or_default(),
+        })
+    }
+
+    pub(crate) fn keep_rollout(&mut self, rollout: Arc<RolloutPlugin>) -> Vec<Job> {
+        let key = Key::of(&rollout.metadata);
+        let before = self.rollouts.get(&key).and_then(|before| target(before));
+        let now = target(&rollout);
+        let version = version(&rollout.metadata);
+        if !self.rollouts.keep(key.clone(), version, rollout) {
+            return Vec::new();
+        }
+        let mut jobs = vec![Job::Rollout(key.clone())];
+        if before != now {
+            jobs.extend(self.unlink(&key, before));
+            if let Some(workload) = now {
+                self.rollouts_by_workload.entry(workload).or_default().insert(key.name);
+            }
+        }
+        jobs
+    }
+
+    pub(crate) fn forget_rollout(&mut self, key: &Key) -> Vec<Job> {
+        let workload = self.rollouts.forget(key).and_then(|rollout| target(&rollout));
+        let mut jobs = vec![Job::Rollout(key.clone())];
+        jobs.extend(self.unlink(key, workload));
+        jobs
+    }
+
+    /// The workload may have to be given back, and another rollout may have waited for it.
+    fn unlink(&mut self, rollout: &Key, workload: Option<Key>) -> Vec<Job> {
+        let Some(workload) = workload else { return Vec::new() };
+        if let Some(names) = self.rollouts_by_workload.get_mut(&workload) {
+            names.remove(&rollout.name);
+            if names.is_empty() {
+                self.rollouts_by_workload.remove(&workload);
+            }
+        }
+        self.concerned(&workload)
+    }
+
+    pub(crate) fn keep_workload(&mut self, key: Key, version: u64, workload: Workload) -> Vec<Job> {
+        let (new_uid, old_uid) =
+            (uid(&workload).to_owned(), self.workloads.get(&key).map(|old| uid(old).to_owned()));
+        if !self.workloads.keep(key.clone(), version, Arc::new(workload)) {
+            return Vec::new();
+        }
+        if let Some(old) = old_uid.filter(|old| *old != new_uid) {
+            self.workload_by_uid.remove(&old);
+        }
+        self.workload_by_uid.insert(new_uid, key.clone());
+        self.concerned(&key)
+    }
+
+    pub(crate) fn forget_workload(&mut self, key: &Key) -> Vec<Job> {
+        if let Some(workload) = self.workloads.forget(key) {
+            self.workload_by_uid.remove(uid(&workload));
+        }
+        self.concerned(key)
+    }
+
+    pub(crate) fn keep_pod(&mut self, owner: String, key: Key, version: u64, pod: PodView) -> Vec<Job> {
+        let news =
+            self.children.entry(owner.clone()).or_default().pods.keep(key.name, version, Arc::new(pod));
+        if news { self.owners(&owner) } else { Vec::new() }
+    }
+
+    /// A successor of the same name may be known already: only the pod of that uid is forgotten.
+    pub(crate) fn forget_pod(&mut self, owner: &str, key: &Key, uid: &str) -> Vec<Job> {
+        if let Some(children) = self.children.get_mut(owner)
+            && children.pods.get(&key.name).is_some_and(|pod| pod.uid == uid)
+        {
+            children.pods.forget(&key.name);
+        }
+        self.drop_if_childless(owner);
+        self.owners(owner)
+    }
+
+    /// A pod that we deleted and that the server no longer shows: it counts as going until the watch says so.
+    pub(crate) fn pod_is_going(&mut self, snapshot: &Snapshot, pod: &str) {
+        if let Some(children) = self.children.get_mut(uid(&snapshot.workload)) {
+            let name = children.pods.values().find(|it| it.uid == pod).map(|it| it.name.clone());
+            if let Some(name) = name {
+                children.pods.forget(&name);
+            }
+        }
+    }
+
+    pub(crate) fn keep_revision(
+        &mut self,
+        owner: String,
+        key: Key,
+        version: u64,
+        revision: RevisionView,
+    ) -> Vec<Job> {
+        let children = self.children.entry(owner.clone()).or_default();
+        let news = children.revisions.keep(key.name, version, Arc::new(revision));
+        if news { self.owners(&owner) } else { Vec::new() }
+    }
+
+    pub(crate) fn forget_revision(&mut self, owner: &str, key: &Key) -> Vec<Job> {
+        if let Some(children) = self.children.get_mut(owner) {
+            children.revisions.forget(&key.name);
+        }
+        self.drop_if_childless(owner);
+        self.owners(owner)
+    }
+
+    /// Forgets what a fresh listing no longer has; says what has to be looked at.
+    pub(crate) fn retain(
+        &mut self,
+        kind: super::Kind,
+        listed: &BTreeSet<Key>,
+        pods: &BTreeSet<String>,
+    ) -> Vec<Job> {
+        match kind {
+            super::Kind::Rollouts => {
+                let gone: Vec<Key> =
+                    self.rollouts.keys().filter(|key| !listed.contains(key)).cloned().collect();
+                gone.iter().flat_map(|key| self.forget_rollout(key)).collect()
+            }
+            super::Kind::Workloads => {
+                let gone: Vec<Key> =
+                    self.workloads.keys().filter(|key| !listed.contains(key)).cloned().collect();
+                gone.iter().flat_map(|key| self.forget_workload(key)).collect()
+            }
+            super::Kind::Pods | super::Kind::Revisions => self.retain_children(kind, pods),
+        }
+    }
+
+    /// Children are listed by uid and name, because names alone repeat across namespaces and successors.
+    fn retain_children(&mut self, kind: super::Kind, listed: &BTreeSet<String>) -> Vec<Job> {
+        let mut owners = Vec::new();
+        for (owner, children) in &mut self.children {
+            let gone: Vec<String> = match kind {
+                super::Kind::Pods => children
+                    .pods
+                    .values()
+                    .filter(|pod| !listed.contains(&pod.uid))
+                    .map(|pod| pod.name.clone())
+                    .collect(),
+                _ => {
+                    let listed_here = |name: &String| listed.contains(&format!("{owner}/{name}"));
+                    children.revisions.keys().filter(|name| !listed_here(name)).cloned().collect()
+                }
+            };
+            for name in &gone {
+                match kind {
+                    super::Kind::Pods => drop(children.pods.forget(name)),
+                    _ => drop(children.revisions.forget(name)),
+                }
+            }
+            if !gone.is_empty() {
+                owners.push(owner.clone());
+            }
+        }
+        owners
+            .iter()
+            .flat_map(|owner| {
+                self.drop_if_childless(owner);
+                self.owners(owner)
+            })
+            .collect()
+    }
+
+    fn drop_if_childless(&mut self, owner: &str) {
+        if self.children.get(owner).is_some_and(|it| it.pods.is_empty() && it.revisions.is_empty()) {
+            self.children.remove(owner);
+        }
+    }
+
+    fn owners(&self, owner: &str) -> Vec<Job> {
+        self.workload_by_uid.get(owner).map(|key| self.concerned(key)).unwrap_or_default()
+    }
+
+    /// The jobs that a change of a workload gives rise to.
+    fn concerned(&self, workload: &Key) -> Vec<Job> {
+        let mut jobs: Vec<Job> = self
+            .rollouts_of(workload)
+            .map(|name| Job::Rollout(Key { namespace: workload.namespace.clone(), name: name.clone() }))
+            .collect();
+        let claimed = self.workloads.get(workload).is_some_and(|it| claim(it).is_some());
+        if claimed && !self.has_its_rollout(workload) {
+            jobs.push(Job::Workload(workload.clone()));
+        }
+        jobs
+    }
+
+    /// The rollout that a workload's label names exists and refers to it.
+    pub(crate) fn has_its_rollout(&self, workload: &Key) -> bool {
+        let Some(claim) = self.workloads.get(workload).and_then(|it| claim(it)) else { return false };
+        self.rollouts_of(workload).any(|name| name == claim)
+    }
+
+    /// Workloads that may have to be given back.
+    pub(crate) fn claimed_workloads(&self) -> Vec<Key> {
+        let mut keys: Vec<Key> = Vec::new();
+        for key in self.workloads.keys() {
+            if self.workloads.get(key).is_some_and(|it| claim(it).is_some()) && !self.has_its_rollout(key) {
+                keys.push(key.clone());
+            }
+        }
+        keys
+    }
+}
+
+/// The workload a rollout refers to.
+fn target(rollout: &RolloutPlugin) -> Option<Key> {
+    let target = rollout.workload().ok()?;
+    Some(Key { namespace: rollout.metadata.namespace.clone()?, name: target.name })
+}
+
+fn uid(workload: &Workload) -> &str {
+    match workload {
+        Workload::StatefulSet(set) => &set.uid,
+    }
+}
+
+/// The rollout that a workload's label names.
+pub(crate) fn claim(workload: &Workload) -> Option<&String> {
+    match workload {
+        Workload::StatefulSet(set) => set.rollout.as_ref(),
+    }
+}

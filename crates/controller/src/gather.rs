@@ -1,0 +1,65 @@
+//! Puts together what a decision needs, from the caches alone.
+
+use std::sync::Arc;
+
+use windlass_api::rollout_plugin::RolloutPlugin;
+use windlass_api::{Front, WorkloadTarget};
+use windlass_engine::{Refusal, RolloutName, Seen};
+use windlass_workloads::{Snapshot, missing, observe};
+
+use crate::cache::{Index, Key};
+
+/// What a decision needs.
+pub(crate) struct Inputs {
+    pub(crate) rollout: Arc<RolloutPlugin>,
+    pub(crate) name: RolloutName,
+    pub(crate) seen: Seen,
+    pub(crate) snapshot: Option<Snapshot>,
+}
+
+/// What a decision needs, unless the rollout is gone.
+pub(crate) fn gather(index: &Index, key: &Key) -> Option<Inputs> {
+    let rollout = Arc::clone(index.rollout(key)?);
+    let name = RolloutName::new(&key.name);
+    let (seen, snapshot) = match rollout.workload() {
+        Ok(target) => look(index, key, &name, &target),
+        // The front tells what is wrong with the reference; there is nothing to look at.
+        Err(flaw) => (Seen::Refused(Refusal::Missing { workload: flaw.text }), None),
+    };
+    Some(Inputs { rollout, name, seen, snapshot })
+}
+
+fn look(index: &Index, key: &Key, name: &RolloutName, target: &WorkloadTarget) -> (Seen, Option<Snapshot>) {
+    let workload = Key { namespace: key.namespace.clone(), name: target.name.clone() };
+    let Some(snapshot) = index.snapshot(&workload) else {
+        return (Seen::Refused(missing(target)), None);
+    };
+    if let Some(by) = taken_by(index, &workload, name) {
+        return (Seen::Refused(Refusal::Taken { workload: target.to_string(), by }), None);
+    }
+    match observe(&snapshot, name) {
+        Ok(observation) => (Seen::Workload(observation), Some(snapshot)),
+        Err(refusal) => (Seen::Refused(refusal), None),
+    }
+}
+
+/// The other rollout that has this workload: the one its label names, else the oldest that refers to it.
+fn taken_by(index: &Index, workload: &Key, name: &RolloutName) -> Option<RolloutName> {
+    let labelled = index
+        .has_its_rollout(workload)
+        .then(|| index.workload(workload).and_then(|it| crate::cache::claim(it).cloned()))
+        .flatten();
+    let owner = labelled.or_else(|| {
+        index
+            .rollouts_of(workload)
+            .filter_map(|name| {
+                let key = Key { namespace: workload.namespace.clone(), name: name.clone() };
+                let rollout = index.rollout(&key)?;
+                let created = rollout.metadata.creation_timestamp.as_ref().map(|time| time.0);
+                Some((created, name.clone()))
+            })
+            .min()
+            .map(|(_, name)| name)
+    })?;
+    (owner != name.as_str()).then(|| RolloutName::new(owner))
+}

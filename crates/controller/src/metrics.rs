@@ -1,0 +1,179 @@
+//! Metrics under upstream's names. What can be read from the caches is read when somebody asks, so nothing can be
+//! forgotten or go stale.
+
+use std::fmt::{self, Debug};
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::Duration;
+
+use prometheus_client::collector::Collector;
+use prometheus_client::encoding::text::encode;
+use prometheus_client::encoding::{DescriptorEncoder, EncodeLabelSet, EncodeMetric};
+use prometheus_client::metrics::counter::Counter;
+use prometheus_client::metrics::family::Family;
+use prometheus_client::metrics::gauge::ConstGauge;
+use prometheus_client::metrics::histogram::Histogram;
+use prometheus_client::registry::Registry;
+use windlass_api::EventText;
+use windlass_api::rollout_plugin::RolloutPlugin;
+
+use crate::cache::{Caches, Key};
+
+/// Upstream's buckets, in seconds.
+const BUCKETS: [f64; 5] = [0.01, 0.15, 0.25, 0.5, 1.0];
+
+#[derive(Clone, Debug, PartialEq, Eq, Hash, EncodeLabelSet)]
+struct RolloutLabels {
+    namespace: String,
+    name: String,
+}
+
+#[derive(Clone, Debug, PartialEq, Eq, Hash, EncodeLabelSet)]
+struct EventLabels {
+    namespace: String,
+    name: String,
+    r#type: &'static str,
+    reason: &'static str,
+}
+
+/// What is counted as it happens.
+pub(crate) struct Metrics {
+    looks: Family<RolloutLabels, Histogram>,
+    errors: Family<RolloutLabels, Counter>,
+    events: Family<EventLabels, Counter>,
+    event_labels: Mutex<Vec<EventLabels>>,
+}
+
+impl Metrics {
+    pub(crate) fn new() -> Self {
+        Self {
+            looks: Family::new_with_constructor(|| Histogram::new(BUCKETS)),
+            errors: Family::default(),
+            events: Family::default(),
+            event_labels: Mutex::default(),
+        }
+    }
+
+    pub(crate) fn looked(&self, key: &Key, took: Duration) {
+        self.looks.get_or_create(&labels(key)).observe(took.as_secs_f64());
+    }
+
+    pub(crate) fn failed(&self, key: &Key) {
+        self.errors.get_or_create(&labels(key)).inc();
+    }
+
+    pub(crate) fn told(&self, key: &Key, text: &EventText) {
+        let labels = EventLabels {
+            namespace: key.namespace.clone(),
+            name: key.name.clone(),
+            r#type: text.kind.as_str(),
+            reason: text.reason,
+        };
+        self.events.get_or_create(&labels).inc();
+        let mut known = self.event_labels.lock().unwrap_or_else(PoisonError::into_inner);
+        if !known.contains(&labels) {
+            known.push(labels);
+        }
+    }
+
+    /// A rollout is gone: its series go with it.
+    pub(crate) fn forget(&self, key: &Key) {
+        self.looks.remove(&labels(key));
+        self.errors.remove(&labels(key));
+        let mut known = self.event_labels.lock().unwrap_or_else(PoisonError::into_inner);
+        known.retain(|labels| {
+            let gone = labels.namespace == key.namespace && labels.name == key.name;
+            if gone {
+                self.events.remove(labels);
+            }
+            !gone
+        });
+    }
+
+    /// Everything, as Prometheus reads it.
+    pub(crate) fn text(&self, caches: &Arc<Caches>) -> Result<String, fmt::Error> {
+        let mut registry = Registry::default();
+        registry.register(
+            "rolloutplugin_reconcile",
+            "Time to look at a rollout, in seconds",
+            self.looks.clone(),
+        );
+        registry.register("rolloutplugin_reconcile_error", "Failed writes", self.errors.clone());
+        registry.register("rolloutplugin_events", "Events sent", self.events.clone());
+        registry.register_collector(Box::new(Rollouts { caches: Arc::clone(caches) }));
+        let mut text = String::new();
+        encode(&mut text, &registry)?;
+        Ok(text)
+    }
+}
+
+fn labels(key: &Key) -> RolloutLabels {
+    RolloutLabels { namespace: key.namespace.clone(), name: key.name.clone() }
+}
+
+/// What the caches know of each rollout.
+struct Rollouts {
+    caches: Arc<Caches>,
+}
+
+impl Debug for Rollouts {
+    fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
+        out.write_str("Rollouts")
+    }
+}
+
+#[derive(Clone, Debug, PartialEq, Eq, Hash, EncodeLabelSet)]
+struct InfoLabels {
+    namespace: String,
+    name: String,
+    strategy: &'static str,
+    plugin_name: String,
+    workload_kind: String,
+    phase: String,
+}
+
+impl Collector for Rollouts {
+    fn encode(&self, mut encoder: DescriptorEncoder<'_>) -> Result<(), fmt::Error> {
+        let rollouts: Vec<Arc<RolloutPlugin>> = self.caches.read().rollouts().cloned().collect();
+        let one = ConstGauge::new(1_i64);
+        let mut info = encoder.encode_descriptor(
+            "rolloutplugin_info",
+            "Information about a rollout",
+            None,
+            one.metric_type(),
+        )?;
+        for rollout in &rollouts {
+            one.encode(info.encode_family(&info_labels(rollout))?)?;
+        }
+        type Number = fn(&RolloutPlugin) -> Option<i32>;
+        let numbers: [(&str, &str, Number); 3] = [
+            ("rolloutplugin_workload_replicas_desired", "Pods wanted", |it| it.status.as_ref()?.replicas),
+            ("rolloutplugin_workload_replicas_updated", "Pods on the wanted revision", |it| {
+                it.status.as_ref()?.updated_replicas
+            }),
+            ("rolloutplugin_workload_replicas_ready", "Pods that are ready", |it| {
+                it.status.as_ref()?.ready_replicas
+            }),
+        ];
+        for (name, help, number) in numbers {
+            let mut family = encoder.encode_descriptor(name, help, None, one.metric_type())?;
+            for rollout in &rollouts {
+                let Some(number) = number(rollout) else { continue };
+                let labels = labels(&Key::of(&rollout.metadata));
+                ConstGauge::new(i64::from(number)).encode(family.encode_family(&labels)?)?;
+            }
+        }
+        Ok(())
+    }
+}
+
+fn info_labels(rollout: &RolloutPlugin) -> InfoLabels {
+    let key = Key::of(&rollout.metadata);
+    InfoLabels {
+        namespace: key.namespace,
+        name: key.name,
+        strategy: if rollout.spec.strategy.canary.is_some() { "Canary" } else { "none" },
+        plugin_name: rollout.spec.plugin.name.clone(),
+        workload_kind: rollout.spec.workload_ref.kind.clone(),
+        phase: rollout.status.as_ref().and_then(|status| status.phase.clone()).unwrap_or_default(),
+    }
+}

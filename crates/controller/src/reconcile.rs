@@ -1,0 +1,287 @@
+//! One look after another: gather, decide, carry out one write, look again, until there is nothing to write.
+
+use std::collections::BTreeMap;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
+
+use jiff::Timestamp;
+use tokio::time::Instant;
+use windlass_api::rollout_plugin::{RolloutPlugin, RolloutPluginStatus};
+use windlass_api::{Front, Report};
+use windlass_engine::{Decision, decide};
+use windlass_workloads::{Snapshot, Write, give_back, write};
+
+use crate::cache::{Cached, Caches, Job, Key};
+use crate::event::event;
+use crate::gather::{Inputs, gather};
+use crate::metrics::Metrics;
+use crate::queue::Queue;
+use crate::retry;
+use crate::writer::{WriteError, Writer};
+
+/// Counters and texts may move again with the next pod: they are stored once they have stood for this long.
+const SETTLE: Duration = Duration::from_secs(1);
+/// Writes in a row for one rollout before others get their turn. A run needs two to four.
+const WRITES_IN_A_ROW: usize = 16;
+
+/// What every worker has.
+pub(crate) struct Context {
+    caches: Arc<Caches>,
+    queue: Arc<Queue>,
+    writer: Writer,
+    metrics: Arc<Metrics>,
+    notes: Mutex<BTreeMap<Job, Note>>,
+}
+
+/// What is remembered of a job for as long as the process lives; losing it loses nothing.
+#[derive(Clone, Default)]
+struct Note {
+    failures: u32,
+    failure: Option<String>,
+    unsettled_since: Option<Instant>,
+}
+
+/// What a look came to.
+enum Looked {
+    /// Something was written: look again at once.
+    Wrote,
+    /// Nothing to do until then.
+    Until(Option<Instant>),
+}
+
+impl Context {
+    pub(crate) fn new(caches: Arc<Caches>, queue: Arc<Queue>, writer: Writer, metrics: Arc<Metrics>) -> Self {
+        Self { caches, queue, writer, metrics, notes: Mutex::default() }
+    }
+
+    fn notes(&self) -> MutexGuard<'_, BTreeMap<Job, Note>> {
+        self.notes.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn note(&self, job: &Job) -> Note {
+        self.notes().get(job).cloned().unwrap_or_default()
+    }
+
+    fn update(&self, job: &Job, change: impl FnOnce(&mut Note)) {
+        change(self.notes().entry(job.clone()).or_default());
+    }
+
+    /// Waits until no write is under way.
+    pub(crate) async fn idle(&self) {
+        while !self.queue.is_idle() {
+            tokio::time::sleep(Duration::from_millis(5)).await;
+        }
+    }
+}
+
+/// Takes job after job until the queue is closed.
+pub(crate) async fn work(context: Arc<Context>) {
+    while let Some(job) = context.queue.next().await {
+        let started = Instant::now();
+        let result = match &job {
+            Job::Rollout(key) => look_at_rollout(&context, &job, key).await,
+            Job::Workload(key) => look_at_workload(&context, key).await,
+        };
+        let look_again = conclude(&context, &job, result);
+        if let Job::Rollout(key) = &job {
+            context.metrics.looked(key, started.elapsed());
+        }
+        context.queue.done(job, look_again);
+    }
+}
+
+fn conclude(context: &Context, job: &Job, result: Result<Option<Instant>, WriteError>) -> Option<Instant> {
+    let error = match result {
+        Ok(look_again) => {
+            context.update(job, |note| {
+                note.failures = 0;
+                note.failure = None;
+            });
+            return look_again;
+        }
+        Err(error) => error,
+    };
+    let mut failures = 0;
+    context.update(job, |note| {
+        note.failures = note.failures.saturating_add(1);
+        failures = note.failures;
+        if matches!(error, WriteError::Refused { .. } | WriteError::Unsure { .. }) {
+            note.failure = Some(error.to_string());
+        }
+    });
+    match (&error, job) {
+        (WriteError::Stale { .. } | WriteError::Gone { .. }, _) => tracing::debug!(%error, "looking again"),
+        (_, Job::Rollout(key) | Job::Workload(key)) => {
+            context.metrics.failed(key);
+            tracing::warn!(namespace = key.namespace, rollout = key.name, %error, failures, "write failed; trying again");
+        }
+    }
+    Some(Instant::now() + retry::wait(job, failures))
+}
+
+async fn look_at_rollout(context: &Context, job: &Job, key: &Key) -> Result<Option<Instant>, WriteError> {
+    for _ in 0..WRITES_IN_A_ROW {
+        let inputs = gather(&context.caches.read(), key);
+        let Some(inputs) = inputs else {
+            context.notes().remove(job);
+            context.metrics.forget(key);
+            return Ok(None);
+        };
+        match look_once(context, job, key, &inputs).await? {
+            Looked::Wrote => {}
+            Looked::Until(look_again) => return Ok(look_again),
+        }
+    }
+    Ok(Some(Instant::now()))
+}
+
+async fn look_once(context: &Context, job: &Job, key: &Key, inputs: &Inputs) -> Result<Looked, WriteError> {
+    let now = Timestamp::now();
+    let rollout = &inputs.rollout;
+    if rollout.metadata.deletion_timestamp.is_some() {
+        return Ok(Looked::Until(None));
+    }
+    let asked = rollout.asked();
+    let plan = asked.plan.as_ref().map_err(Vec::as_slice);
+    let decision = decide(now, plan, &inputs.seen, &asked.memo, &asked.intents);
+    if decision.lift_pause {
+        let answer = context.writer.lift_pause(rollout).await?;
+        take_in(context, &answer);
+        return Ok(Looked::Wrote);
+    }
+    let note = context.note(job);
+    let report = rollout.report(now, &inputs.seen, &decision, note.failure.as_deref());
+    let wake = decision.wake.map(|at| instant(now, at));
+    let settles = match settle(context, job, &note, rollout, &report) {
+        Settled::Store => {
+            store(context, job, rollout, report, now).await?;
+            return Ok(Looked::Wrote);
+        }
+        Settled::Later(at) => Some(at),
+        Settled::Nothing => None,
+    };
+    if let (Some(next), Some(snapshot)) = (&decision.next, &inputs.snapshot) {
+        tracing::info!(namespace = key.namespace, rollout = key.name, next = ?next, "move");
+        carry_out(context, key, snapshot, write(snapshot, &inputs.name, next)).await?;
+        return Ok(Looked::Wrote);
+    }
+    trace_quiet(key, &decision);
+    Ok(Looked::Until(wake.into_iter().chain(settles).min()))
+}
+
+enum Settled {
+    Store,
+    Later(Instant),
+    Nothing,
+}
+
+/// Whether a changed status is stored now, later, or not at all.
+fn settle(
+    context: &Context,
+    job: &Job,
+    note: &Note,
+    rollout: &RolloutPlugin,
+    report: &Report<RolloutPluginStatus>,
+) -> Settled {
+    if rollout.status.as_ref() == Some(&report.status) {
+        if note.unsettled_since.is_some() {
+            context.update(job, |note| note.unsettled_since = None);
+        }
+        return Settled::Nothing;
+    }
+    if report.urgent || !report.events.is_empty() {
+        return Settled::Store;
+    }
+    let since = note.unsettled_since.unwrap_or_else(Instant::now);
+    if since.elapsed() >= SETTLE {
+        return Settled::Store;
+    }
+    context.update(job, |note| note.unsettled_since = Some(since));
+    Settled::Later(since + SETTLE)
+}
+
+/// Events first, then the status they belong to: a crash in between tells an event again under the same name.
+async fn store(
+    context: &Context,
+    job: &Job,
+    rollout: &RolloutPlugin,
+    report: Report<RolloutPluginStatus>,
+    now: Timestamp,
+) -> Result<(), WriteError> {
+    let key = Key::of(&rollout.metadata);
+    for text in &report.events {
+        context.metrics.told(&key, text);
+        if let Err(error) = context.writer.event(&event(rollout, text, now)).await {
+            tracing::warn!(namespace = key.namespace, rollout = key.name, %error, "event lost");
+        }
+    }
+    let status = &report.status;
+    tracing::info!(
+        namespace = key.namespace,
+        rollout = key.name,
+        phase = status.phase,
+        step = status.step,
+        updated = status.updated_replicas,
+        ready = status.ready_replicas,
+        message = status.message,
+        events = ?report.events.iter().map(|text| text.reason).collect::<Vec<_>>(),
+        "status"
+    );
+    let answer = context.writer.status(rollout, report.status).await?;
+    context.update(job, |note| note.unsettled_since = None);
+    take_in(context, &answer);
+    Ok(())
+}
+
+async fn carry_out(
+    context: &Context,
+    key: &Key,
+    snapshot: &Snapshot,
+    write: Write,
+) -> Result<(), WriteError> {
+    match write {
+        Write::PatchWorkload(patch) => {
+            let answer = context.writer.workload(&key.namespace, &patch).await?;
+            take_in(context, &answer);
+        }
+        Write::DeletePod(pod) => match context.writer.delete_pod(&key.namespace, &pod).await? {
+            Some(answer) => take_in(context, &answer),
+            None => context.caches.write().pod_is_going(snapshot, pod.uid.as_str()),
+        },
+    }
+    Ok(())
+}
+
+/// A workload whose rollout is gone gets its marks taken off.
+async fn look_at_workload(context: &Context, key: &Key) -> Result<Option<Instant>, WriteError> {
+    let workload = {
+        let index = context.caches.read();
+        if index.has_its_rollout(key) {
+            return Ok(None);
+        }
+        index.workload(key).filter(|workload| crate::cache::claim(workload).is_some()).cloned()
+    };
+    let Some(workload) = workload else { return Ok(None) };
+    tracing::info!(namespace = key.namespace, workload = key.name, "giving back: its rollout is gone");
+    if let Write::PatchWorkload(patch) = give_back(&workload) {
+        let answer = context.writer.workload(&key.namespace, &patch).await?;
+        take_in(context, &answer);
+    }
+    Ok(None)
+}
+
+/// What the server answered is newer than what the watch has shown so far.
+fn take_in(context: &Context, answer: &impl Cached) {
+    let jobs = answer.keep(&mut context.caches.write());
+    context.queue.add_all(jobs);
+}
+
+fn instant(now: Timestamp, at: Timestamp) -> Instant {
+    let wait = Duration::try_from(at.duration_since(now)).unwrap_or_default();
+    // A moment later, so that the clock has surely passed it.
+    Instant::now() + wait + Duration::from_millis(1)
+}
+
+fn trace_quiet(key: &Key, decision: &Decision) {
+    tracing::debug!(namespace = key.namespace, rollout = key.name, standing = ?decision.standing, "nothing to do");
+}

@@ -1,0 +1,124 @@
+//! Feeds the caches from watches, one per kind, and tells the queue what to look at.
+
+use std::collections::BTreeSet;
+use std::fmt::Debug;
+use std::sync::Arc;
+
+use futures::{StreamExt, pin_mut};
+use k8s_openapi::NamespaceResourceScope;
+use k8s_openapi::api::apps::v1::{ControllerRevision, StatefulSet};
+use k8s_openapi::api::core::v1::Pod;
+use kube::runtime::WatchStreamExt;
+use kube::runtime::watcher::{self, Event, watcher};
+use kube::{Api, Client, Resource};
+use tokio::task::JoinSet;
+use windlass_api::rollout_plugin::RolloutPlugin;
+
+use crate::cache::{Cached, Caches, Job, Key, Kind, Scope};
+use crate::queue::Queue;
+
+/// Objects per page of a first listing: large enough for few requests, small enough for little memory at once.
+const PAGE: u32 = 200;
+
+/// Starts the watches.
+pub(crate) fn spawn(
+    parts: &mut JoinSet<&'static str>,
+    client: &Client,
+    scope: &Scope,
+    caches: &Arc<Caches>,
+    queue: &Arc<Queue>,
+) {
+    parts.spawn(follow::<RolloutPlugin>(api(client, scope), Arc::clone(caches), Arc::clone(queue)));
+    parts.spawn(follow::<StatefulSet>(api(client, scope), Arc::clone(caches), Arc::clone(queue)));
+    parts.spawn(follow::<Pod>(api(client, scope), Arc::clone(caches), Arc::clone(queue)));
+    parts.spawn(follow::<ControllerRevision>(api(client, scope), Arc::clone(caches), Arc::clone(queue)));
+}
+
+fn api<K>(client: &Client, scope: &Scope) -> Api<K>
+where
+    K: Resource<Scope = NamespaceResourceScope, DynamicType = ()>,
+{
+    match scope {
+        Scope::Cluster => Api::all(client.clone()),
+        Scope::Namespace(namespace) => Api::namespaced(client.clone(), namespace),
+    }
+}
+
+async fn follow<K>(api: Api<K>, caches: Arc<Caches>, queue: Arc<Queue>) -> &'static str
+where
+    K: Cached + Resource<DynamicType = ()> + Clone + Debug + Send + Sync + 'static,
+    K: serde::de::DeserializeOwned,
+{
+    let mut listing = Listing::default();
+    let stream = watcher(api, watcher::Config::default().page_size(PAGE)).default_backoff();
+    pin_mut!(stream);
+    while let Some(event) = stream.next().await {
+        match event {
+            Ok(event) => take(event, &mut listing, &caches, &queue),
+            Err(error) => tracing::warn!(kind = ?K::KIND, %error, "watch failed; trying again"),
+        }
+    }
+    "watch"
+}
+
+/// What a listing under way has shown so far.
+#[derive(Default)]
+struct Listing {
+    keys: BTreeSet<Key>,
+    children: BTreeSet<String>,
+}
+
+fn take<K>(event: Event<K>, listing: &mut Listing, caches: &Caches, queue: &Queue)
+where
+    K: Cached + Resource<DynamicType = ()>,
+{
+    let jobs = match event {
+        Event::Init => {
+            *listing = Listing::default();
+            Vec::new()
+        }
+        Event::InitApply(object) => {
+            note(&object, listing);
+            object.keep(&mut caches.write())
+        }
+        Event::InitDone => {
+            let Listing { keys, children } = std::mem::take(listing);
+            let jobs = caches.write().retain(K::KIND, &keys, &children);
+            let before = caches.is_synced();
+            caches.mark_synced(K::KIND);
+            if !before && caches.is_synced() {
+                first_look(caches, queue);
+            }
+            jobs
+        }
+        Event::Apply(object) => object.keep(&mut caches.write()),
+        Event::Delete(object) => object.forget(&mut caches.write()),
+    };
+    // Before everything was listed once, absence means nothing; the first look covers what came in till then.
+    if caches.is_synced() {
+        queue.add_all(jobs);
+    }
+}
+
+fn note<K: Cached + Resource<DynamicType = ()>>(object: &K, listing: &mut Listing) {
+    let meta = object.meta();
+    match K::KIND {
+        Kind::Rollouts | Kind::Workloads => drop(listing.keys.insert(Key::of(meta))),
+        Kind::Pods => listing.children.extend(meta.uid.clone()),
+        Kind::Revisions => {
+            let owners = meta.owner_references.iter().flatten();
+            let name = meta.name.as_deref().unwrap_or_default();
+            listing.children.extend(owners.map(|owner| format!("{}/{name}", owner.uid)));
+        }
+    }
+}
+
+/// Everything is looked at once at the start: a crash may have left anything half done.
+fn first_look(caches: &Caches, queue: &Queue) {
+    let index = caches.read();
+    let rollouts = index.rollouts().map(|rollout| Job::Rollout(Key::of(&rollout.metadata)));
+    let workloads = index.claimed_workloads().into_iter().map(Job::Workload);
+    let jobs: Vec<Job> = rollouts.chain(workloads).collect();
+    tracing::info!(looks = jobs.len(), "caches are filled");
+    queue.add_all(jobs);
+}

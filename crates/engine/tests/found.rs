@@ -1,0 +1,99 @@
+//! What the properties found, each made as small as it goes. A test stays here after its fault is mended.
+
+mod world;
+
+use jiff::SignedDuration;
+use windlass_engine::{
+    Amount, Announcement, Deadline, Expose, Hold, Intent, Journey, Plan, Rejection, Rounding, Stage, Standing,
+};
+use world::{Driver, Rules, revision};
+
+/// Servers without the admission policies: scaling to zero makes the target stable.
+const BARE: Rules = Rules { guarded: false, keeps: false, parallel: false, min_ready: 0 };
+
+fn plan(percent: u32) -> Plan {
+    let expose = Expose { amount: Amount::Percent(percent), rounding: Rounding::Up };
+    Plan {
+        stages: vec![Stage { expose: Some(expose), hold: Some(Hold::UntilPromoted), ..Stage::default() }],
+        paused: false,
+        deadline: Deadline { after: SignedDuration::from_mins(1), abort: false },
+        cautions: Vec::new(),
+    }
+}
+
+fn changed(rules: Rules, replicas: u32, plan: Plan) -> Driver {
+    let mut driver = Driver::new(rules, replicas, plan);
+    driver.look();
+    driver.world.change_template("B");
+    driver.world.sync();
+    driver.look();
+    driver
+}
+
+#[test]
+fn full_promotion_past_the_steps_is_not_accepted_and_aborted_in_one_breath() {
+    let mut driver = changed(Rules::default(), 2, plan(50));
+    driver.plan.deadline.abort = true;
+    driver.promote_full();
+    driver.world.pass(60);
+    driver.promote_full();
+    assert_eq!(driver.memo.run.as_ref().map(|run| &run.journey), Some(&Journey::Completing));
+}
+
+#[test]
+fn a_new_template_that_is_stable_already_starts_no_run() {
+    let mut driver = changed(BARE, 1, plan(0));
+    driver.world.scale(0);
+    driver.world.tend();
+    driver.world.tend();
+    driver.look();
+    driver.world.change_template("C");
+    driver.world.tend();
+    driver.look();
+    assert_eq!((driver.world.current.as_str(), driver.memo.run.as_ref()), ("C", None));
+}
+
+#[test]
+fn a_template_put_back_after_an_abort_is_not_called_returned_while_pods_are_off_it() {
+    let mut driver = changed(BARE, 1, plan(0));
+    driver.abort();
+    driver.run();
+    driver.world.scale(0);
+    driver.world.tend();
+    driver.world.tend();
+    assert_eq!(driver.world.current.as_str(), "B");
+    driver.world.scale(1);
+    driver.world.tend();
+    assert_eq!(driver.world.on("B"), [0]);
+    driver.world.change_template("A");
+    driver.world.sync();
+    driver.look();
+    assert!(!driver.told.contains(&Announcement::Returned { stable: revision("A") }));
+    assert_eq!(driver.run().standing, Standing::Healthy);
+    assert_eq!(driver.world.on("A"), [0]);
+}
+
+#[test]
+fn an_abort_is_not_called_done_while_surplus_pods_are_off_stable() {
+    let mut driver = changed(Rules::default(), 2, plan(50));
+    driver.run();
+    assert_eq!(driver.world.on("B"), [1]);
+    driver.world.scale(0);
+    driver.abort();
+    driver.world.sync();
+    driver.look();
+    assert!(matches!(driver.memo.run.as_ref().map(|run| &run.journey), Some(Journey::Aborting { .. })));
+    driver.run();
+    assert!(matches!(driver.memo.run.as_ref().map(|run| &run.journey), Some(Journey::Aborted { .. })));
+}
+
+#[test]
+fn a_return_ends_also_when_the_set_is_scaled_to_zero() {
+    let mut driver = changed(Rules::default(), 1, plan(100));
+    driver.run();
+    assert_eq!(Driver::rejection(&driver.abort(), Intent::Abort), Some(Rejection::StableForgotten));
+    driver.world.change_template("A");
+    driver.world.scale(0);
+    assert_eq!(driver.run().standing, Standing::Healthy);
+    assert_eq!(driver.world.current.as_str(), "A");
+}
