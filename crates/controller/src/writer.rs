@@ -88,8 +88,8 @@ impl Writer {
             "spec": {"paused": false},
         });
         let api: Api<RolloutPlugin> = Api::namespaced(self.client.clone(), &key.namespace);
-        let sent = api.patch(&key.name, &patch_params(), &Patch::Merge(&body));
-        finish(format!("lifting the pause of rollout {key}"), sent).await
+        let (params, patch) = (patch_params(), Patch::Merge(&body));
+        finish(format!("lifting the pause of rollout {key}"), api.patch(&key.name, &params, &patch)).await
     }
 
     /// Patches a workload; the patch carries its preconditions.
@@ -125,7 +125,8 @@ impl Writer {
     pub(crate) async fn event(&self, event: &Event) -> Result<(), WriteError> {
         let namespace = event.metadata.namespace.as_deref().unwrap_or_default();
         let api: Api<Event> = Api::namespaced(self.client.clone(), namespace);
-        let sent = api.create(&PostParams::default(), event);
+        let post = PostParams::default();
+        let sent = api.create(&post, event);
         match finish(format!("sending an event to namespace {namespace}"), sent).await {
             Ok(_) | Err(WriteError::Stale { .. }) => Ok(()),
             Err(error) => Err(error),

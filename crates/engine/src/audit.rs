@@ -8,7 +8,7 @@ use jiff::Timestamp;
 use crate::decision::{Announcement, Answer, Decision, Move, PodRef, Standing};
 use crate::intents::{Intent, Intents};
 use crate::memo::{Journey, Memo, Outcome, Part, Run};
-use crate::names::{PodName, PodUid, Revision};
+use crate::names::{PodName, Revision};
 use crate::observation::{Exposure, Observation, Pod, Slot};
 use crate::plan::{Hold, Plan};
 use crate::reason::Reason;
@@ -17,31 +17,15 @@ use crate::reason::Reason;
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Violation {
     /// I1: more pods would be let to the target than the run's place in the plan allows.
-    TooExposed {
-        /// What the move asks for.
-        asked: Exposure,
-        /// What is allowed.
-        allowed: Exposure,
-    },
+    TooExposed(Exposure),
     /// I1: a move that cannot be taken back was made on revisions that may be old.
     ActedBlind,
     /// I1: the workload wants another revision than the run that goes on, so a move would let the wrong one through.
-    StaleTarget {
-        /// What the memo takes for wanted.
-        remembered: Revision,
-        /// What is wanted.
-        seen: Revision,
-    },
+    StaleTarget(Revision),
     /// I1: a stage was left although its pods are not on the target and available.
-    AdvancedUnproven {
-        /// Which stage.
-        stage: usize,
-    },
+    AdvancedUnproven(usize),
     /// I1, I6: a hold was left before its time, and nobody promoted it.
-    HoldCutShort {
-        /// Which stage.
-        stage: usize,
-    },
+    HoldCutShort(usize),
     /// I1: the mark was taken off while pods may still be moved by that.
     ReleasedEarly,
     /// I2, rule 9: a pod nobody saw under that name and identity was to be deleted.
@@ -51,26 +35,13 @@ pub enum Violation {
     /// Rule 9: a deletion was not in the memo before the act.
     FreedUnrecorded(PodRef),
     /// I2: the successor of a pod deleted in this run was to be deleted as well.
-    FreedTwice {
-        /// The successor.
-        pod: PodRef,
-        /// The identity it had before.
-        earlier: PodUid,
-    },
+    FreedTwice(PodRef),
     /// I2: a pod would come back no better than it went.
     FreedInVain(PodRef),
     /// I2: an available pod was to be deleted while the place of one deleted before is not available yet.
-    FreedOutOfTurn {
-        /// The available pod.
-        pod: PodRef,
-        /// The place it should have waited for.
-        waits_for: PodName,
-    },
+    FreedOutOfTurn(PodRef),
     /// I3: called aborted while pods are not back on stable, or left off stable without a word.
-    AbortedTooSoon {
-        /// The pods.
-        pods: Vec<PodName>,
-    },
+    AbortedTooSoon(Vec<PodName>),
     /// I4: the workload would be changed although a person paused the rollout.
     MovedWhilePaused(Move),
     /// I4: a person's pause was lifted although nobody asked for full promotion.
@@ -97,10 +68,7 @@ pub enum Violation {
     /// I9: the next look is in the past.
     WakeInThePast(Timestamp),
     /// I9: the end of a timed hold would be slept through.
-    Oversleeps {
-        /// When somebody has to look.
-        until: Timestamp,
-    },
+    Oversleeps(Timestamp),
     /// Rule 7: something was told although nothing changed; it would be told at every look.
     AnnouncedAtRest(Announcement),
     /// Rule 7: a move asks for what is there already; it would be made at every look.
@@ -154,20 +122,16 @@ impl Look<'_> {
     fn exposure(&self, found: &mut Vec<Violation>) {
         let seen = self.seen;
         if let Some(run) = self.is.filter(|run| seen.settled && !self.same(run.expects(), &seen.target)) {
-            found.push(Violation::StaleTarget {
-                remembered: run.expects().clone(),
-                seen: seen.target.clone(),
-            });
+            found.push(Violation::StaleTarget(run.expects().clone()));
         }
         let Some(Move::Expose(asked)) = self.decision.next else { return };
-        let allowed = self.allowed();
-        let within = match (asked, allowed) {
+        let within = match (asked, self.allowed()) {
             (Exposure::Held, _) => true,
             (Exposure::First(_), Exposure::Held) => false,
             (Exposure::First(asked), Exposure::First(allowed)) => asked <= allowed,
         };
         if !within {
-            found.push(Violation::TooExposed { asked, allowed });
+            found.push(Violation::TooExposed(asked));
         }
         // To hold more back is safe at any time; to let more through needs to know what.
         if !seen.settled && matches!(asked, Exposure::First(count) if count > seen.exposed()) {
@@ -196,15 +160,15 @@ impl Look<'_> {
             found.push(Violation::FreedInVain(free.clone()));
         }
         let Some(was) = self.was.filter(|_| self.goes_on()) else { return };
-        if let Some(earlier) = was.freed.get(&free.name).filter(|earlier| **earlier != free.uid) {
-            found.push(Violation::FreedTwice { pod: free.clone(), earlier: earlier.clone() });
+        if was.freed.get(&free.name).is_some_and(|earlier| *earlier != free.uid) {
+            found.push(Violation::FreedTwice(free.clone()));
         }
         // A pod that serves nobody may be deleted at any time: others may be unable to come up until it is gone.
         if pod.is_available(self.now) {
             let is_there = |slot: &Slot| slot.pod.as_ref().is_some_and(|pod| pod.is_available(self.now));
-            let freed = |slot: &&Slot| slot.name != free.name && was.freed.contains_key(&slot.name);
-            for slot in self.seen.slots.iter().filter(freed).filter(|slot| !is_there(slot)) {
-                found.push(Violation::FreedOutOfTurn { pod: free.clone(), waits_for: slot.name.clone() });
+            let freed = |slot: &Slot| slot.name != free.name && was.freed.contains_key(&slot.name);
+            if self.seen.slots.iter().any(|slot| freed(slot) && !is_there(slot)) {
+                found.push(Violation::FreedOutOfTurn(free.clone()));
             }
         }
     }
@@ -224,7 +188,7 @@ impl Look<'_> {
             // One that turns up later is put right from there, as long as that is done or said.
             let silent = self.decision.next.is_none() && self.decision.waits.len() < 2;
             if (entered && !self.seen.settled) || (!strays.is_empty() && (entered || silent)) {
-                found.push(Violation::AbortedTooSoon { pods: strays });
+                found.push(Violation::AbortedTooSoon(strays));
             }
         }
         if let Some(ended) = &self.decision.memo.ended
@@ -260,9 +224,11 @@ impl Look<'_> {
                 next > stage || (next == stage && *part == Part::Expose && *new != Part::Expose)
             }
             Some(Journey::Completing) => true,
-            _ => false,
+            Some(_) => false,
+            None => matches!(&self.decision.memo.ended, Some(ended) if ended.outcome == Outcome::Completed),
         };
-        if !further || !self.goes_on() || self.accepted(Intent::PromoteFull) {
+        let another = self.is.is_some() && !self.goes_on();
+        if !further || another || self.accepted(Intent::PromoteFull) {
             return;
         }
         let Some(planned) = self.plan.stages.get(*stage) else { return };
@@ -273,13 +239,13 @@ impl Look<'_> {
                 let exact = self.seen.exposed() == wanted && no_more;
                 let proven = self.seen.settled && exact && self.are_there(wanted);
                 if planned.expose.is_some() && !proven {
-                    found.push(Violation::AdvancedUnproven { stage: *stage });
+                    found.push(Violation::AdvancedUnproven(*stage));
                 }
             }
             (Part::Hold { since }, Some(hold)) => {
                 let over = matches!(hold, Hold::For(time) if self.now.duration_since(*since) >= time);
                 if !over && !self.accepted(Intent::Promote) {
-                    found.push(Violation::HoldCutShort { stage: *stage });
+                    found.push(Violation::HoldCutShort(*stage));
                 }
             }
             (Part::Hold { .. }, None) => {}
@@ -371,7 +337,7 @@ impl Look<'_> {
             if let Reason::HoldUntil { until, .. } = *reason
                 && decision.wake.is_none_or(|wake| wake > until)
             {
-                found.push(Violation::Oversleeps { until });
+                found.push(Violation::Oversleeps(until));
             }
         }
         if decision.memo == *before {
@@ -408,9 +374,8 @@ impl Look<'_> {
     fn goes_on(&self) -> bool {
         match (self.was, self.is) {
             (Some(was), Some(is)) => {
-                self.same(&was.target, &is.target)
-                    && was.started_at == is.started_at
-                    && was.restarts == is.restarts
+                let count = |run: &Run| (run.started_at, run.restarts);
+                self.same(&was.target, &is.target) && count(was) == count(is)
             }
             _ => false,
         }

@@ -442,9 +442,7 @@ fn a_pod_that_came_back_wrong_is_not_deleted_twice() {
     driver.abort();
     for _ in 0..4 {
         driver.world.tend();
-        if let Some(pod) = driver.world.pods.get_mut(&4) {
-            pod.revision = revision("B"); // somebody's webhook
-        }
+        driver.world.tamper(4);
         driver.look();
     }
     let decision = driver.look();

@@ -97,3 +97,19 @@ fn a_return_ends_also_when_the_set_is_scaled_to_zero() {
     assert_eq!(driver.run().standing, Standing::Healthy);
     assert_eq!(driver.world.current.as_str(), "A");
 }
+
+#[test]
+fn an_abort_does_not_delete_a_second_time_what_came_back_wrong() {
+    let mut driver = changed(Rules::default(), 2, plan(50));
+    driver.run();
+    driver.plan = plan(0);
+    for _ in 0..6 {
+        driver.look();
+        driver.world.tend();
+        driver.world.tamper(1);
+    }
+    assert_eq!(Driver::codes(&driver.look()).last(), Some(&"CameBackWrong"));
+    driver.abort();
+    driver.look();
+    assert_eq!(driver.world.freed.len(), 1);
+}

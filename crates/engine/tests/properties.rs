@@ -18,6 +18,8 @@ enum Event {
     Fail(u32),
     Gone(u32),
     Evict(u32),
+    /// Somebody's webhook gives a pod another revision than the set's controller did.
+    Tamper(u32),
     /// The world gets better by one step, and somebody looks.
     Tend,
     Pass(i64),
@@ -47,6 +49,7 @@ fn event() -> impl Strategy<Value = Event> {
         3 => (0..9_u32).prop_map(Event::Fail),
         3 => (0..9_u32).prop_map(Event::Gone),
         1 => (0..9_u32).prop_map(Event::Evict),
+        1 => (0..9_u32).prop_map(Event::Tamper),
         24 => Just(Event::Tend),
         4 => prop_oneof![1..20_i64, 20..900_i64].prop_map(Event::Pass),
         3 => prop_oneof![Just("A"), Just("B"), Just("C")].prop_map(Event::Template),
@@ -102,6 +105,7 @@ fn happen(driver: &mut Driver, event: &Event) {
         Event::Fail(ordinal) => driver.world.make_fail(ordinal),
         Event::Gone(ordinal) => driver.world.make_gone(ordinal),
         Event::Evict(ordinal) => driver.world.evict(ordinal),
+        Event::Tamper(ordinal) => driver.world.tamper(ordinal),
         Event::Tend => {
             driver.world.tend();
             driver.look();

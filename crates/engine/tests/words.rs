@@ -2,13 +2,78 @@
 
 use jiff::{SignedDuration, Timestamp};
 use windlass_engine::{
-    Flaw, Intent, PodName, PodState, PodTrouble, Reason, Refusal, Rejection, Revision, RolloutName, age_words,
-    duration_words, explain, reject_words,
+    Flaw, Intent, PodName, PodState, PodTrouble, Reason, Refusal, Rejection, Revision, RolloutName,
+    age_words, duration_words, explain, reject_words,
 };
 
-const SENTENCES: &str = "";
+const SENTENCES: &str = "
+InvalidSpec (person)
+  no steps; no workloadRef
+  until: mend the specification; nothing is touched until then
+WorkloadMissing (person)
+  StatefulSet web does not exist in this namespace
+  until: create it, or mend the reference to it
+WorkloadCannotBeHeld (person)
+  StatefulSet web has the update strategy OnDelete: its pods are replaced whenever somebody deletes them, so nothing can be held
+  until: set its update strategy to RollingUpdate
+WorkloadTaken (person)
+  StatefulSet web belongs to the rollout other already; a workload has one rollout
+  until: delete this rollout or other
+ControllerLags
+  waiting for the workload's own controller to catch up with the latest change
+  until: the workload's controller observes it, usually at once; is that controller running?
+Working
+  the next change is being written
+  until: the write is done
+WaitingForPods
+  1 of 7 pods are available on B; waiting for web-5 (does not exist yet), web-4 (terminating on B), web-3 (not ready on B), web-2 (ready, available from 2023-11-14T22:13:50Z on B), web-1 (ready on A) and 1 more
+  until: web-0 becomes available: look at its logs and events, or abort to go back
+WaitingForPods
+  2 of 3 pods are available on B; waiting for web-5 (does not exist yet)
+  until: these pods are available
+OneAtATime
+  web-4, web-3 still to be put right, one at a time; waiting for web-0 (CrashLoopBackOff on B)
+  until: web-0 becomes available: look at its logs and events, or abort to go back
+CameBackWrong (person)
+  web-4, web-3 came back on another revision than A, and is not deleted a second time
+  until: look at who makes these pods, then delete them by hand or restart the rollout
+StableForgotten (person)
+  the workload's controller has forgotten A: no pod can be put back on it
+  until: promote fully to accept the new version, or undo: put the former template back
+ScalingDown
+  scaling down: waiting for web-4 (terminating on B) to go
+  until: these pods are gone
+ParkedAtZero (person)
+  parked: the workload was scaled to zero in the middle of the run
+  until: scale it up again: the run goes on from stable
+HoldUntil
+  holding at step 2 until 2023-11-14T22:18:20Z
+  until: the time is over, or a person promotes
+HoldForPerson (person)
+  holding at step 2 for a person
+  until: promote to go on, or abort to go back
+PausedByPerson (person)
+  paused by a person
+  until: resume it; an abort works all the same
+ProgressDeadlineExceeded
+  no progress for 1m30s
+  until: pods make progress again, or abort to go back, or promote fully
+Aborted (person)
+  B was aborted; every pod belongs on stable
+  until: restart to try it again from the first step, or change the template
+";
 
-const REJECTIONS: &str = "";
+const REJECTIONS: &str = "
+abort rejected: no update is waiting for it
+abort rejected: the update is completed, so there is nothing to abort; to go back, undo: put the former template back
+abort rejected: every pod is updated and the workload's controller has forgotten the former version; to go back, undo: put the former template back
+abort rejected: the update is aborted already
+full promotion rejected: the update is aborted; restart it first
+restart rejected: nothing is aborted
+full promotion rejected: the template was put back and every pod is on its way to it already
+promotion rejected: the template changed meanwhile, so it was meant for another version
+restart rejected: an abort came at the same moment and wins
+promotion rejected: nothing is touched until what is wrong with this rollout is mended";
 
 fn at(seconds: i64) -> Timestamp {
     Timestamp::from_second(1_700_000_000 + seconds).unwrap_or_default()
@@ -87,7 +152,8 @@ fn every_reason_is_a_sentence_that_says_what_would_end_it() {
     for reason in every_reason() {
         let words = explain(&reason);
         let person = if reason.needs_person() { " (person)" } else { "" };
-        text += &[reason.code(), person, "\n  ", &words.headline, "\n  until: ", &words.ends_when, "\n"].concat();
+        text +=
+            &[reason.code(), person, "\n  ", &words.headline, "\n  until: ", &words.ends_when, "\n"].concat();
     }
     assert_eq!(text, SENTENCES, "{text}");
 }
@@ -112,9 +178,16 @@ fn every_rejection_says_who_is_rejected_and_why() {
 
 #[test]
 fn durations_have_whole_units_the_largest_first() {
-    for (seconds, words) in
-        [(-5, "0s"), (0, "0s"), (59, "59s"), (60, "1m"), (90, "1m30s"), (3600, "1h"), (3660, "1h1m"), (3605, "1h0m5s")]
-    {
+    for (seconds, words) in [
+        (-5, "0s"),
+        (0, "0s"),
+        (59, "59s"),
+        (60, "1m"),
+        (90, "1m30s"),
+        (3600, "1h"),
+        (3660, "1h1m"),
+        (3605, "1h0m5s"),
+    ] {
         assert_eq!(duration_words(SignedDuration::from_secs(seconds)), words);
         assert_eq!(age_words(at(0), at(seconds)), words);
     }

@@ -66,7 +66,7 @@ impl Driver {
             self.pending,
         );
         self.check_second_look(&workload, &decision);
-        self.check_memo_survives(&decision.memo);
+        Self::check_memo_survives(&decision.memo);
         // Before the memo: an intent that is consumed while the pause stays would be half an answer.
         if decision.lift_pause {
             self.plan.paused = false;
@@ -113,7 +113,7 @@ impl Driver {
     }
 
     #[expect(clippy::unwrap_used, reason = "a memo that cannot be stored fails the test")]
-    fn check_memo_survives(&self, memo: &Memo) {
+    fn check_memo_survives(memo: &Memo) {
         let text = serde_json::to_string(memo).unwrap();
         assert_eq!(serde_json::from_str::<Memo>(&text).unwrap(), *memo, "{text}");
         assert_eq!(serde_json::to_string(memo).unwrap(), text);

@@ -1,0 +1,243 @@
+//! The command line: definitions only.
+
+use std::net::SocketAddr;
+use std::path::PathBuf;
+
+use clap::{Args, Parser, Subcommand, ValueEnum};
+use clap_complete::Shell;
+use windlass_workloads::DEFAULT_IDENTITY;
+
+/// Progressive delivery for the Kubernetes workloads that hold data: a new version enters step by step, holds at each
+/// step, and can always be put back.
+#[derive(Debug, Parser)]
+#[command(name = "windlass", version, propagate_version = true, after_help = EXIT_CODES)]
+pub(crate) struct Cli {
+    #[command(flatten)]
+    pub(crate) connection: Connection,
+    #[command(subcommand)]
+    pub(crate) command: Command,
+}
+
+const EXIT_CODES: &str = "\
+Examples:
+  windlass manifests | kubectl apply -f -     install the definitions and the hold
+  windlass controller                         serve rollouts
+  kubectl windlass get web --watch            see a rollout move
+  kubectl windlass why web                    why is nothing happening?
+
+Exit codes:
+  0  done; with `status`: healthy
+  1  something went wrong
+  2  the command line is wrong
+  3  degraded (`status`)
+  4  timed out (`status`)
+  5  waits for a person (`status`)";
+
+/// Which cluster is meant; the same flags as kubectl's.
+#[derive(Clone, Debug, Args)]
+#[command(next_help_heading = "Which cluster")]
+pub(crate) struct Connection {
+    /// The namespace; the context's own when absent
+    #[arg(short, long, global = true)]
+    pub(crate) namespace: Option<String>,
+    /// The kubeconfig file
+    #[arg(long, global = true, value_name = "FILE")]
+    pub(crate) kubeconfig: Option<PathBuf>,
+    /// The context in the kubeconfig
+    #[arg(long, global = true)]
+    pub(crate) context: Option<String>,
+    /// The cluster in the kubeconfig
+    #[arg(long, global = true)]
+    pub(crate) cluster: Option<String>,
+    /// The user in the kubeconfig
+    #[arg(long, global = true)]
+    pub(crate) user: Option<String>,
+}
+
+#[derive(Debug, Subcommand)]
+pub(crate) enum Command {
+    /// Serve rollouts: the long-running part
+    #[command(after_help = "Example:\n  windlass controller --namespace data --log-format json")]
+    Controller(ControllerArguments),
+    /// Print the custom resource definitions as YAML
+    #[command(after_help = "Example:\n  windlass crds | kubectl apply -f -")]
+    Crds,
+    /// Print everything a cluster needs: the definitions and the admission policies that hold a workload
+    #[command(after_help = "Example:\n  windlass manifests --identity system:serviceaccount:ops:windlass | kubectl apply -f -")]
+    Manifests(ManifestsArguments),
+    /// Print a completion script for a shell
+    #[command(after_help = "Example:\n  source <(windlass completion bash)")]
+    Completion {
+        /// Which shell
+        shell: Shell,
+    },
+    #[command(flatten)]
+    Kubectl(KubectlCommand),
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct ControllerArguments {
+    /// How many rollouts are worked on at once
+    #[arg(long, default_value_t = 8, value_name = "COUNT", value_parser = clap::value_parser!(u16).range(1..))]
+    pub(crate) workers: u16,
+    /// Where /healthz, /readyz and /metrics are served; "none" serves nothing
+    #[arg(long, default_value = "0.0.0.0:8080", value_name = "ADDRESS", value_parser = listen)]
+    pub(crate) listen: Listen,
+    /// How log lines look
+    #[arg(long, value_enum, default_value_t = LogFormat::Text)]
+    pub(crate) log_format: LogFormat,
+    /// What is logged, such as info or windlass_controller=debug
+    #[arg(long, default_value = "info", value_name = "FILTER", env = "WINDLASS_LOG")]
+    pub(crate) log: String,
+}
+
+/// Where health and metrics are served.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Listen(pub(crate) Option<SocketAddr>);
+
+fn listen(text: &str) -> Result<Listen, String> {
+    match text {
+        "none" => Ok(Listen(None)),
+        address => address.parse().map(|address| Listen(Some(address))).map_err(|error| {
+            format!("{error}; expected an address such as 0.0.0.0:8080, or none")
+        }),
+    }
+}
+
+#[derive(Clone, Copy, Debug, ValueEnum)]
+pub(crate) enum LogFormat {
+    /// For people
+    Text,
+    /// For machines
+    Json,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct ManifestsArguments {
+    /// The user that the policies let through: whoever the controller is
+    #[arg(long, default_value = DEFAULT_IDENTITY, value_name = "NAME")]
+    pub(crate) identity: String,
+}
+
+/// What people do with rollouts.
+#[derive(Debug, Subcommand)]
+pub(crate) enum KubectlCommand {
+    /// Draw a rollout: its steps, workload, pods, and what is waited for
+    #[command(after_help = "Examples:\n  kubectl windlass get web\n  kubectl windlass get web --watch\n  kubectl windlass get web -o yaml")]
+    Get {
+        #[command(flatten)]
+        name: Name,
+        /// Draw again at every change, until interrupted
+        #[arg(short, long)]
+        watch: bool,
+        /// Print the resource instead
+        #[arg(short, long, value_enum)]
+        output: Option<Output>,
+    },
+    /// List rollouts
+    #[command(visible_alias = "ls", after_help = "Examples:\n  kubectl windlass list\n  kubectl windlass list -A -o wide")]
+    List {
+        /// In all namespaces
+        #[arg(short = 'A', long)]
+        all_namespaces: bool,
+        /// Print the resources instead, or more columns
+        #[arg(short, long, value_enum)]
+        output: Option<Output>,
+    },
+    /// Wait until a rollout is healthy, degraded, or needs a person; the exit code says which
+    #[command(after_help = "Examples:\n  kubectl windlass status web\n  kubectl windlass status web --timeout 10m\n  kubectl windlass status web --timeout 0s   (just look)\n\nExit codes: 0 healthy, 3 degraded, 4 timeout, 5 waits for a person")]
+    Status {
+        #[command(flatten)]
+        name: Name,
+        /// How long to wait, such as 30s, 5m or 1h; 0s looks once; absent: for ever
+        #[arg(long, value_name = "DURATION", value_parser = duration)]
+        timeout: Option<std::time::Duration>,
+    },
+    /// Go on from the pause that is shown
+    #[command(after_help = "Examples:\n  kubectl windlass promote web\n  kubectl windlass promote web --full   (skip all remaining steps and pauses)")]
+    Promote {
+        #[command(flatten)]
+        name: Name,
+        /// Skip all remaining steps and pauses
+        #[arg(long)]
+        full: bool,
+    },
+    /// Hold a rollout where it is
+    #[command(after_help = "Example:\n  kubectl windlass pause web")]
+    Pause {
+        #[command(flatten)]
+        name: Name,
+    },
+    /// Take a person's pause off
+    #[command(after_help = "Example:\n  kubectl windlass resume web")]
+    Resume {
+        #[command(flatten)]
+        name: Name,
+    },
+    /// Put every updated pod back on the stable revision; the template stays as it is
+    #[command(after_help = "Example:\n  kubectl windlass abort web")]
+    Abort {
+        #[command(flatten)]
+        name: Name,
+    },
+    /// Take up an aborted rollout again, from its first step
+    #[command(after_help = "Example:\n  kubectl windlass restart web")]
+    Restart {
+        #[command(flatten)]
+        name: Name,
+    },
+    /// Say why a rollout is not further: the pods concerned, since when, and what would end the wait
+    #[command(after_help = "Example:\n  kubectl windlass why web")]
+    Why {
+        #[command(flatten)]
+        name: Name,
+    },
+}
+
+/// A rollout by name.
+#[derive(Clone, Debug, Args)]
+pub(crate) struct Name {
+    /// The rollout's name, such as web or rp/web
+    #[arg(value_name = "ROLLOUT", value_parser = bare_name)]
+    pub(crate) name: String,
+}
+
+fn bare_name(text: &str) -> Result<String, String> {
+    let name = match text.split_once('/') {
+        None => text,
+        Some(("rp" | "rolloutplugin" | "rolloutplugins" | "rolloutplugins.argoproj.io", name)) => name,
+        Some((kind, _)) => return Err(format!("{kind} is not a kind of rollout; expected a name such as web or rp/web")),
+    };
+    if name.is_empty() { Err("the name is empty".to_owned()) } else { Ok(name.to_owned()) }
+}
+
+/// A duration as Go and kubectl spell it.
+fn duration(text: &str) -> Result<std::time::Duration, String> {
+    let parsed: kube::core::Duration =
+        if text == "0" { Ok(std::time::Duration::ZERO.into()) } else { text.parse() }
+            .map_err(|error| format!("{error}; expected a duration such as 30s, 5m or 1h"))?;
+    if parsed.is_negative() { Err("a duration cannot be negative".to_owned()) } else { Ok(parsed.into()) }
+}
+
+/// How a result is printed.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub(crate) enum Output {
+    /// The resource as JSON
+    Json,
+    /// The resource as YAML
+    Yaml,
+    /// With more columns
+    Wide,
+    /// Names only
+    Name,
+}
+
+/// The command under the name it was called by: `kubectl windlass` for the plugin.
+pub(crate) fn named(command: clap::Command) -> clap::Command {
+    let called = std::env::args_os().next().map(PathBuf::from);
+    let is_plugin = called
+        .as_deref()
+        .and_then(std::path::Path::file_name)
+        .is_some_and(|name| name.to_string_lossy().starts_with("kubectl-"));
+    if is_plugin { command.name("kubectl windlass").bin_name("kubectl windlass") } else { command }
+}

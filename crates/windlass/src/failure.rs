@@ -1,0 +1,42 @@
+//! What a command can fail with. Each says what was attempted, on which object, and what would help.
+
+use thiserror::Error;
+
+/// What a command can fail with.
+#[derive(Debug, Error)]
+pub(crate) enum Failure {
+    /// No cluster to talk to.
+    #[error("cannot reach a cluster: {0}\nSet KUBECONFIG, or pass --kubeconfig and --context.")]
+    Connection(String),
+    /// The cluster said no.
+    #[error("{what}: {answer}")]
+    Cluster {
+        /// What was attempted.
+        what: String,
+        /// What the server answered.
+        answer: String,
+    },
+    /// What was asked makes no sense as things stand.
+    #[error("{0}")]
+    Refused(String),
+    /// The controller ended.
+    #[error("the controller ended: {0}")]
+    Controller(#[from] windlass_controller::RunError),
+    /// The output cannot be written or made.
+    #[error("cannot write the output: {0}")]
+    Output(String),
+}
+
+impl Failure {
+    /// A failed request, with a hint where the usual cause is known.
+    pub(crate) fn request(what: impl Into<String>, error: &kube::Error) -> Self {
+        let what = what.into();
+        match error {
+            kube::Error::Api(status) if status.code == 404 && status.message.contains("the server could not find") => {
+                Self::Cluster { what, answer: "this cluster does not know RolloutPlugins; install them: windlass manifests | kubectl apply -f -".to_owned() }
+            }
+            kube::Error::Api(status) => Self::Cluster { what, answer: status.message.clone() },
+            other => Self::Connection(format!("{what}: {other}")),
+        }
+    }
+}

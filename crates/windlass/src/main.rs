@@ -1,0 +1,45 @@
+//! The one binary: `windlass controller` serves rollouts, and called as `kubectl-windlass` it is the `kubectl windlass`
+//! plugin. The commands are the same under both names.
+
+mod cli;
+mod connect;
+mod controller;
+mod failure;
+mod kubectl;
+mod manifests;
+
+use std::process::ExitCode;
+
+use anstream::eprintln;
+use clap::{CommandFactory, FromArgMatches};
+
+use crate::cli::{Cli, Command};
+use crate::failure::Failure;
+
+fn main() -> ExitCode {
+    let matches = cli::named(Cli::command()).get_matches();
+    let cli = match Cli::from_arg_matches(&matches) {
+        Ok(cli) => cli,
+        Err(error) => error.exit(),
+    };
+    match run(cli) {
+        Ok(code) => code,
+        Err(failure) => {
+            #[expect(clippy::print_stderr, reason = "this is where a person reads what went wrong")]
+            {
+                eprintln!("error: {failure}");
+            }
+            ExitCode::FAILURE
+        }
+    }
+}
+
+fn run(cli: Cli) -> Result<ExitCode, Failure> {
+    match cli.command {
+        Command::Controller(arguments) => controller::run(&cli.connection, &arguments),
+        Command::Crds => manifests::crds(),
+        Command::Manifests(arguments) => manifests::manifests(&arguments),
+        Command::Completion { shell } => manifests::completion(shell),
+        Command::Kubectl(command) => kubectl::run(&cli.connection, command),
+    }
+}
