@@ -14,6 +14,8 @@ use crate::reason::{PodTrouble, Reason, Wait};
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Goal<'a> {
     pub(crate) exposed: u32,
+    /// Nothing is held back, not even pods that a scaling adds.
+    pub(crate) everything: bool,
     pub(crate) target: &'a Revision,
     pub(crate) stable: &'a Revision,
 }
@@ -31,7 +33,7 @@ pub(crate) enum Alignment {
 
 impl Goal<'_> {
     fn exposure(&self) -> Exposure {
-        if self.exposed == 0 { Exposure::Held } else { Exposure::First(self.exposed) }
+        if self.exposed == 0 && !self.everything { Exposure::Held } else { Exposure::First(self.exposed) }
     }
 
     fn split<'o>(&self, seen: &'o Observation) -> (&'o [Slot], &'o [Slot]) {

@@ -218,37 +218,38 @@ impl Look<'_> {
 
     /// I1, I6: whether a stage was left for a reason.
     fn advance(&self, found: &mut Vec<Violation>) {
-        let Some(Journey::Advancing { stage, part }) = self.was.map(|run| &run.journey) else { return };
-        let further = match self.is.map(|run| &run.journey) {
-            Some(Journey::Advancing { stage: next, part: new }) => {
-                next > stage || (next == stage && *part == Part::Expose && *new != Part::Expose)
-            }
-            Some(Journey::Completing) => true,
-            Some(_) => false,
-            None => matches!(&self.decision.memo.ended, Some(ended) if ended.outcome == Outcome::Completed),
+        let Some(Journey::Advancing { stage, part }) = self.was.map(|run| run.journey.clone()) else {
+            return;
         };
+        let completed = |memo: &Memo| matches!(&memo.ended, Some(end) if end.outcome == Outcome::Completed);
+        let (next, now_does) = match self.is.map(|run| &run.journey) {
+            Some(Journey::Advancing { stage, part }) => (*stage, *part),
+            Some(Journey::Completing) => (self.plan.stages.len(), Part::Expose),
+            None if completed(&self.decision.memo) => (self.plan.stages.len(), Part::Expose),
+            _ => return,
+        };
+        let stays = next == stage && (part != Part::Expose || now_does == Part::Expose);
         let another = self.is.is_some() && !self.goes_on();
-        if !further || another || self.accepted(Intent::PromoteFull) {
+        if next < stage || stays || another || self.accepted(Intent::PromoteFull) {
             return;
         }
-        let Some(planned) = self.plan.stages.get(*stage) else { return };
-        match (part, planned.hold) {
-            (Part::Expose, _) => {
-                let wanted = self.plan.exposure(*stage, self.seen.replicas());
-                let no_more = self.seen.pods_on(&self.seen.target).count() <= wanted as usize;
-                let exact = self.seen.exposed() == wanted && no_more;
-                let proven = self.seen.settled && exact && self.are_there(wanted);
-                if planned.expose.is_some() && !proven {
-                    found.push(Violation::AdvancedUnproven(*stage));
-                }
+        for (index, left) in self.plan.stages.iter().enumerate().take(next).skip(stage) {
+            let held = matches!(part, Part::Hold { .. }) && index == stage;
+            // A hold that was not on before has been on for no time at all.
+            let since = self.was.and_then(Run::holding_since).filter(|_| held).unwrap_or(self.now);
+            let past = |time| self.now.duration_since(since) >= time;
+            let over = left.hold.is_none_or(|hold| matches!(hold, Hold::For(time) if past(time)));
+            let promoted = held && self.accepted(Intent::Promote);
+            if !over && !promoted {
+                found.push(Violation::HoldCutShort(index));
             }
-            (Part::Hold { since }, Some(hold)) => {
-                let over = matches!(hold, Hold::For(time) if self.now.duration_since(*since) >= time);
-                if !over && !self.accepted(Intent::Promote) {
-                    found.push(Violation::HoldCutShort(*stage));
-                }
-            }
-            (Part::Hold { .. }, None) => {}
+        }
+        let wanted = self.plan.exposure(stage, self.seen.replicas());
+        let exact = self.seen.pods_on(&self.seen.target).count() <= wanted as usize;
+        let proven = self.seen.settled && exact && self.seen.exposed() == wanted && self.are_there(wanted);
+        let exposes = self.plan.stages.get(stage).is_some_and(|left| left.expose.is_some());
+        if part == Part::Expose && exposes && !proven {
+            found.push(Violation::AdvancedUnproven(stage));
         }
     }
 
@@ -341,9 +342,9 @@ impl Look<'_> {
             }
         }
         if decision.memo == *before {
-            let told = decision.announcements.iter();
-            let untold = told.filter(|told| !matches!(told, Announcement::Answered { .. }));
-            found.extend(untold.cloned().map(Violation::AnnouncedAtRest));
+            let news = |told: &&Announcement| !matches!(told, Announcement::Answered { .. });
+            let told = decision.announcements.iter().filter(news).cloned();
+            found.extend(told.map(Violation::AnnouncedAtRest));
         }
     }
 

@@ -172,7 +172,8 @@ fn every_rejection_says_who_is_rejected_and_why() {
         (Intent::Restart, Rejection::AbortWins),
         (Intent::Promote, Rejection::CannotAct),
     ];
-    let text: String = rows.iter().map(|(intent, why)| format!("\n{}", reject_words(*intent, why))).collect();
+    let lines: Vec<String> = rows.iter().map(|(intent, why)| reject_words(*intent, why)).collect();
+    let text = ["\n", &lines.join("\n")].concat();
     assert_eq!(text, REJECTIONS, "{text}");
 }
 

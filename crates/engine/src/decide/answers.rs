@@ -50,8 +50,19 @@ impl Pass<'_> {
             return Err(Rejection::StableForgotten);
         }
         let stage = run.stage().unwrap_or(self.plan.stages.len());
+        // What came back wrong stays remembered: it is not deleted a second time.
+        let exposed = match run.journey {
+            Journey::Advancing { stage, .. } => self.plan.exposure(stage, self.seen.replicas()),
+            _ => self.seen.replicas(),
+        } as usize;
+        let (seen, target, stable) = (self.seen, &run.target, &run.stable);
+        run.freed.retain(|name, uid| {
+            let rank = seen.slots.iter().position(|slot| slot.name == *name);
+            let pod = rank.and_then(|rank| seen.slots[rank].pod.as_ref());
+            let belongs = if rank.is_some_and(|rank| rank < exposed) { target } else { stable };
+            pod.is_some_and(|pod| pod.uid != *uid && !pod.is_on(belongs))
+        });
         run.journey = Journey::Aborting { cause, at: self.now, stage };
-        run.freed.clear();
         run.progress.overdue = cause == AbortCause::Deadline;
         self.announcements.push(Announcement::Aborted { cause });
         Ok(())
@@ -88,6 +99,8 @@ impl Pass<'_> {
             }
             Journey::Advancing { .. } | Journey::Completing => {
                 run.journey = Journey::Completing;
+                run.progress.at = Some(self.now);
+                run.progress.overdue = false;
                 self.lift_pause = self.plan.paused;
                 Ok(())
             }

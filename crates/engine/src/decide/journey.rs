@@ -164,6 +164,10 @@ impl Pass<'_> {
                 if let Some(wait) = pods_wait(self.now, &self.seen.slots, &stable) {
                     return Some(Step { next: None, waits: vec![wait] });
                 }
+                if self.seen.surplus.iter().any(|pod| !pod.is_on(&stable)) {
+                    let pods = self.seen.surplus.iter().map(trouble).collect();
+                    return Some(Step::wait(Reason::Surplus { pods }, None));
+                }
                 self.announcements.push(Announcement::Reverted { stable });
                 self.journey(Journey::Aborted { cause, at, stage });
                 None
@@ -202,7 +206,8 @@ impl Pass<'_> {
         let Some(run) = &mut self.memo.run else { return Alignment::Aligned };
         let stable = run.stable.clone();
         let target = run.expects().clone();
-        let goal = Goal { exposed, target: &target, stable: &stable };
+        let everything = run.journey == Journey::Returning;
+        let goal = Goal { exposed, everything, target: &target, stable: &stable };
         forget_what_came_back(self.seen, goal, &mut run.freed);
         align(self.now, self.seen, goal, &run.freed)
     }

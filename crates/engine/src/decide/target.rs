@@ -61,8 +61,9 @@ impl Pass<'_> {
     }
 
     fn turn_back(&mut self) {
+        let all_back = self.seen.stable == self.seen.target && self.foreign_revision().is_none();
         let Some(run) = &mut self.memo.run else { return };
-        if matches!(run.journey, Journey::Aborted { .. }) {
+        if all_back && matches!(run.journey, Journey::Aborted { .. }) {
             let target = run.target.clone();
             self.announcements.push(Announcement::Returned { stable: run.stable.clone() });
             self.end(target, Outcome::Returned);
@@ -80,7 +81,11 @@ impl Pass<'_> {
             Some(Ending { target: run.target.clone(), outcome: Outcome::Superseded, at: self.now });
         let (target, stable) = (self.seen.target.clone(), self.seen.stable.clone());
         self.announcements.push(Announcement::Superseded { abandoned: run.target, target: target.clone() });
-        self.memo.run = Some(Run::start(self.now, target, stable));
+        if target == stable {
+            self.start_if_needed();
+        } else {
+            self.memo.run = Some(Run::start(self.now, target, stable));
+        }
     }
 
     /// The run is over.

@@ -1,0 +1,215 @@
+//! The control plane under the tests: started once per process, installed into as a person would, gone with the process.
+
+use std::io::{BufRead, BufReader, Write};
+use std::path::{Path, PathBuf};
+use std::process::{Child, Command, Output, Stdio};
+use std::sync::OnceLock;
+
+use kube::config::{KubeConfigOptions, Kubeconfig};
+use kube::{Client, Config};
+use serde::Deserialize;
+
+/// A control plane, ready for tests.
+#[derive(Debug)]
+pub struct Bed {
+    /// Who may do everything.
+    pub admin: PathBuf,
+    /// A person who changes workloads.
+    pub developer: PathBuf,
+    /// A tool that applies manifests.
+    pub gitops: PathBuf,
+    /// The controller's own account.
+    pub windlass: PathBuf,
+    /// The record of every request; none on a cluster that was given.
+    pub audit_log: Option<PathBuf>,
+    /// Where kubectl is; none means the PATH.
+    bin: Option<PathBuf>,
+    /// The process behind it lives for as long as its standard input is open.
+    _process: Option<Child>,
+}
+
+/// Who sends a request.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum User {
+    /// May do everything.
+    Admin,
+    /// A person who changes workloads.
+    Developer,
+    /// A tool that applies manifests.
+    GitOps,
+    /// The controller.
+    Windlass,
+}
+
+#[derive(Deserialize)]
+#[serde(rename_all = "camelCase")]
+struct Ready {
+    dir: PathBuf,
+    kubeconfig: PathBuf,
+    developer_kubeconfig: PathBuf,
+    gitops_kubeconfig: PathBuf,
+    audit_log: PathBuf,
+    bin: PathBuf,
+}
+
+/// The control plane of this process.
+pub fn bed() -> &'static Bed {
+    static BED: OnceLock<Bed> = OnceLock::new();
+    BED.get_or_init(|| {
+        let bed = match std::env::var_os("WINDLASS_TEST_KUBECONFIG") {
+            Some(kubeconfig) => given(PathBuf::from(kubeconfig)),
+            None => started(),
+        };
+        bed.install();
+        bed
+    })
+}
+
+fn given(kubeconfig: PathBuf) -> Bed {
+    let folder = std::env::temp_dir().join(format!("windlass-tests-{}", std::process::id()));
+    std::fs::create_dir_all(&folder).unwrap();
+    Bed {
+        developer: kubeconfig.clone(),
+        gitops: kubeconfig.clone(),
+        windlass: folder.join("windlass.kubeconfig"),
+        admin: kubeconfig,
+        audit_log: None,
+        bin: None,
+        _process: None,
+    }
+}
+
+fn started() -> Bed {
+    let build = Command::new(root().join("testbed/build")).stderr(Stdio::inherit()).output().expect("testbed/build");
+    assert!(build.status.success(), "testbed/build failed");
+    let bin = PathBuf::from(String::from_utf8_lossy(&build.stdout).trim());
+    let mut process = Command::new(bin.join("testbed"))
+        .arg("up")
+        .stdin(Stdio::piped())
+        .stdout(Stdio::piped())
+        .spawn()
+        .expect("testbed up");
+    let mut line = String::new();
+    BufReader::new(process.stdout.take().unwrap()).read_line(&mut line).unwrap();
+    let ready: Ready = serde_json::from_str(&line).unwrap_or_else(|_| panic!("testbed up said: {line}"));
+    Bed {
+        windlass: ready.dir.join("windlass.kubeconfig"),
+        admin: ready.kubeconfig,
+        developer: ready.developer_kubeconfig,
+        gitops: ready.gitops_kubeconfig,
+        audit_log: Some(ready.audit_log),
+        bin: Some(ready.bin),
+        _process: Some(process),
+    }
+}
+
+impl Bed {
+    /// The kubeconfig of a user.
+    pub fn kubeconfig(&self, user: User) -> &Path {
+        match user {
+            User::Admin => &self.admin,
+            User::Developer => &self.developer,
+            User::GitOps => &self.gitops,
+            User::Windlass => &self.windlass,
+        }
+    }
+
+    /// Runs kubectl; `input` goes to its standard input.
+    pub fn kubectl(&self, user: User, arguments: &[&str], input: &str) -> Output {
+        let program = self.bin.as_ref().map_or_else(|| PathBuf::from("kubectl"), |bin| bin.join("kubectl"));
+        let mut command = Command::new(program);
+        command.arg("--kubeconfig").arg(self.kubeconfig(user)).args(arguments);
+        run(command, input)
+    }
+
+    /// Runs kubectl and expects it to succeed.
+    pub fn kubectl_ok(&self, user: User, arguments: &[&str], input: &str) -> String {
+        let output = self.kubectl(user, arguments, input);
+        let (out, err) = (String::from_utf8_lossy(&output.stdout), String::from_utf8_lossy(&output.stderr));
+        assert!(output.status.success(), "kubectl {arguments:?} failed:\n{out}\n{err}\nwith input:\n{input}");
+        out.into_owned()
+    }
+
+    /// Definitions, policies and rights, exactly as a person installs them.
+    fn install(&self) {
+        let manifests = run(windlass_command(&["manifests"]), "");
+        assert!(manifests.status.success(), "windlass manifests failed");
+        self.kubectl_ok(User::Admin, &["apply", "-f", "-"], &String::from_utf8_lossy(&manifests.stdout));
+        let rights = std::fs::read_to_string(root().join("manifests/rbac.yaml")).unwrap();
+        self.kubectl_ok(User::Admin, &["apply", "-f", "-"], &rights);
+        let crd = "crd/rolloutplugins.argoproj.io";
+        self.kubectl_ok(User::Admin, &["wait", "--for=condition=Established", crd, "--timeout=30s"], "");
+        let token = ["create", "token", "windlass", "--namespace=windlass", "--duration=24h"];
+        let token = self.kubectl_ok(User::Admin, &token, "");
+        self.write_controller_kubeconfig(token.trim());
+        self.wait_for_the_policy();
+    }
+
+    fn write_controller_kubeconfig(&self, token: &str) {
+        let file = std::fs::read(&self.admin).unwrap();
+        std::fs::write(&self.windlass, file).unwrap();
+        let user = ["config", "set-credentials", "windlass", &format!("--token={token}")];
+        self.kubectl_ok(User::Windlass, &user, "");
+        self.kubectl_ok(User::Windlass, &["config", "set-context", "--current", "--user=windlass"], "");
+    }
+
+    /// A policy is active about a second after it was made: try it on a set without pods until it acts.
+    fn wait_for_the_policy(&self) {
+        let set = crate::manifests::stateful_set("policy-probe", 0, "app:v0");
+        let set = set.replace("metadata:\n  name: policy-probe\n", "metadata:\n  name: policy-probe\n  labels: {windlass.sh/rollout: probe}\n");
+        self.kubectl_ok(User::Admin, &["apply", "--namespace=windlass", "-f", "-"], &set);
+        let held = ["get", "sts", "policy-probe", "--namespace=windlass", "-o", "jsonpath={.spec.updateStrategy.rollingUpdate.partition}"];
+        for attempt in 1..=200 {
+            let image = format!("app=app:v{attempt}");
+            self.kubectl_ok(User::Developer, &["set", "image", "sts/policy-probe", &image, "--namespace=windlass"], "");
+            if self.kubectl_ok(User::Admin, &held, "") == "2147483647" {
+                self.kubectl_ok(User::Admin, &["delete", "sts", "policy-probe", "--namespace=windlass"], "");
+                return;
+            }
+        }
+        panic!("the admission policy does not act");
+    }
+}
+
+/// A client as this user. Made per test: a client belongs to the runtime it was made in.
+pub async fn connect(user: User) -> Client {
+    let file = Kubeconfig::read_from(bed().kubeconfig(user)).unwrap();
+    let config = Config::from_custom_kubeconfig(file, &KubeConfigOptions::default()).await.unwrap();
+    Client::try_from(config).unwrap()
+}
+
+/// The windlass binary with these arguments.
+pub(crate) fn windlass_command(arguments: &[&str]) -> Command {
+    let program = windlass_binary();
+    let mut command = Command::new(program);
+    command.args(arguments);
+    command
+}
+
+/// The binary under test: the one given, or the one built beside this test.
+fn windlass_binary() -> PathBuf {
+    if let Some(given) = std::env::var_os("WINDLASS_BIN") {
+        return PathBuf::from(given);
+    }
+    let me = std::env::current_exe().unwrap();
+    let beside = me.ancestors().map(|folder| folder.join("windlass")).find(|path| path.is_file());
+    beside.expect("the windlass binary is not built: run `cargo build -p windlass`, or set WINDLASS_BIN")
+}
+
+/// Runs a program to its end.
+pub(crate) fn run(mut command: Command, input: &str) -> Output {
+    let mut child = command
+        .stdin(Stdio::piped())
+        .stdout(Stdio::piped())
+        .stderr(Stdio::piped())
+        .spawn()
+        .unwrap_or_else(|error| panic!("{command:?}: {error}"));
+    // A program that does not read its input may have closed it.
+    child.stdin.take().unwrap().write_all(input.as_bytes()).ok();
+    child.wait_with_output().unwrap()
+}
+
+/// The top of the checkout.
+pub(crate) fn root() -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).ancestors().nth(2).unwrap().to_owned()
+}

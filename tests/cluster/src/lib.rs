@@ -1,0 +1,23 @@
+//! The test bench of the real-cluster tests and benchmarks: one control plane per process, one namespace and one
+//! controller per test, and records of what really happened.
+#![expect(
+    clippy::unwrap_used,
+    clippy::expect_used,
+    clippy::panic,
+    clippy::print_stderr,
+    reason = "this crate is test code: a failure here is a failed test, told on stderr"
+)]
+
+pub mod audit;
+mod bed;
+mod controller;
+pub mod manifests;
+mod record;
+mod wait;
+mod world;
+
+pub use bed::{Bed, User, bed, connect};
+pub use controller::Controller;
+pub use record::{Record, Sighting};
+pub use wait::{DEADLINE, until, until_within};
+pub use world::{World, test};

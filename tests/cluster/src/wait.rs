@@ -1,0 +1,26 @@
+//! Waiting for a condition, with a deadline. The only place in the tests where time passes by itself.
+
+use std::time::Duration;
+
+use tokio::time::{Instant, sleep};
+
+/// How long a condition may take before the test fails. Generous: the machine may be busy.
+pub const DEADLINE: Duration = Duration::from_secs(60);
+const BETWEEN_LOOKS: Duration = Duration::from_millis(25);
+
+/// Waits until `look` finds something.
+pub async fn until<T>(what: &str, look: impl AsyncFnMut() -> Option<T>) -> T {
+    until_within(DEADLINE, what, look).await
+}
+
+/// Waits until `look` finds something, for so long.
+pub async fn until_within<T>(deadline: Duration, what: &str, mut look: impl AsyncFnMut() -> Option<T>) -> T {
+    let start = Instant::now();
+    loop {
+        if let Some(found) = look().await {
+            return found;
+        }
+        assert!(start.elapsed() < deadline, "waited {} s in vain until {what}", deadline.as_secs());
+        sleep(BETWEEN_LOOKS).await;
+    }
+}
