@@ -223,7 +223,7 @@ async fn store(
         step = status.step,
         updated = status.updated_replicas,
         ready = status.ready_replicas,
-        message = status.message,
+        text = status.message,
         events = ?report.events.iter().map(|text| text.reason).collect::<Vec<_>>(),
         "status"
     );

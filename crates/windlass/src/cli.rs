@@ -63,7 +63,9 @@ pub(crate) enum Command {
     #[command(after_help = "Example:\n  windlass crds | kubectl apply -f -")]
     Crds,
     /// Print everything a cluster needs: the definitions and the admission policies that hold a workload
-    #[command(after_help = "Example:\n  windlass manifests --identity system:serviceaccount:ops:windlass | kubectl apply -f -")]
+    #[command(
+        after_help = "Example:\n  windlass manifests --identity system:serviceaccount:ops:windlass | kubectl apply -f -"
+    )]
     Manifests(ManifestsArguments),
     /// Print a completion script for a shell
     #[command(after_help = "Example:\n  source <(windlass completion bash)")]
@@ -98,9 +100,10 @@ pub(crate) struct Listen(pub(crate) Option<SocketAddr>);
 fn listen(text: &str) -> Result<Listen, String> {
     match text {
         "none" => Ok(Listen(None)),
-        address => address.parse().map(|address| Listen(Some(address))).map_err(|error| {
-            format!("{error}; expected an address such as 0.0.0.0:8080, or none")
-        }),
+        address => address
+            .parse()
+            .map(|address| Listen(Some(address)))
+            .map_err(|error| format!("{error}; expected an address such as 0.0.0.0:8080, or none")),
     }
 }
 
@@ -123,7 +126,9 @@ pub(crate) struct ManifestsArguments {
 #[derive(Debug, Subcommand)]
 pub(crate) enum KubectlCommand {
     /// Draw a rollout: its steps, workload, pods, and what is waited for
-    #[command(after_help = "Examples:\n  kubectl windlass get web\n  kubectl windlass get web --watch\n  kubectl windlass get web -o yaml")]
+    #[command(
+        after_help = "Examples:\n  kubectl windlass get web\n  kubectl windlass get web --watch\n  kubectl windlass get web -o yaml"
+    )]
     Get {
         #[command(flatten)]
         name: Name,
@@ -135,7 +140,10 @@ pub(crate) enum KubectlCommand {
         output: Option<Output>,
     },
     /// List rollouts
-    #[command(visible_alias = "ls", after_help = "Examples:\n  kubectl windlass list\n  kubectl windlass list -A -o wide")]
+    #[command(
+        visible_alias = "ls",
+        after_help = "Examples:\n  kubectl windlass list\n  kubectl windlass list -A -o wide"
+    )]
     List {
         /// In all namespaces
         #[arg(short = 'A', long)]
@@ -145,7 +153,9 @@ pub(crate) enum KubectlCommand {
         output: Option<Output>,
     },
     /// Wait until a rollout is healthy, degraded, or needs a person; the exit code says which
-    #[command(after_help = "Examples:\n  kubectl windlass status web\n  kubectl windlass status web --timeout 10m\n  kubectl windlass status web --timeout 0s   (just look)\n\nExit codes: 0 healthy, 3 degraded, 4 timeout, 5 waits for a person")]
+    #[command(
+        after_help = "Examples:\n  kubectl windlass status web\n  kubectl windlass status web --timeout 10m\n  kubectl windlass status web --timeout 0s   (just look)\n\nExit codes: 0 healthy, 3 degraded, 4 timeout, 5 waits for a person"
+    )]
     Status {
         #[command(flatten)]
         name: Name,
@@ -154,7 +164,9 @@ pub(crate) enum KubectlCommand {
         timeout: Option<std::time::Duration>,
     },
     /// Go on from the pause that is shown
-    #[command(after_help = "Examples:\n  kubectl windlass promote web\n  kubectl windlass promote web --full   (skip all remaining steps and pauses)")]
+    #[command(
+        after_help = "Examples:\n  kubectl windlass promote web\n  kubectl windlass promote web --full   (skip all remaining steps and pauses)"
+    )]
     Promote {
         #[command(flatten)]
         name: Name,
@@ -206,7 +218,9 @@ fn bare_name(text: &str) -> Result<String, String> {
     let name = match text.split_once('/') {
         None => text,
         Some(("rp" | "rolloutplugin" | "rolloutplugins" | "rolloutplugins.argoproj.io", name)) => name,
-        Some((kind, _)) => return Err(format!("{kind} is not a kind of rollout; expected a name such as web or rp/web")),
+        Some((kind, _)) => {
+            return Err(format!("{kind} is not a kind of rollout; expected a name such as web or rp/web"));
+        }
     };
     if name.is_empty() { Err("the name is empty".to_owned()) } else { Ok(name.to_owned()) }
 }

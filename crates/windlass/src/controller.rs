@@ -30,8 +30,7 @@ async fn serve(connection: &Connection, arguments: &ControllerArguments) -> Resu
         None => Scope::Cluster,
     };
     let connected = connect(connection).await?;
-    let settings =
-        Settings { scope, workers: usize::from(arguments.workers), listen: arguments.listen.0 };
+    let settings = Settings { scope, workers: usize::from(arguments.workers), listen: arguments.listen.0 };
     tracing::info!(?settings, version = env!("CARGO_PKG_VERSION"), "windlass starts");
     windlass_controller::run(connected.client, settings, stop_signal()?.boxed()).await?;
     tracing::info!("windlass stopped");
@@ -39,7 +38,8 @@ async fn serve(connection: &Connection, arguments: &ControllerArguments) -> Resu
 }
 
 fn stop_signal() -> Result<impl Future<Output = ()> + Send + 'static, Failure> {
-    let listen = |kind| signal(kind).map_err(|error| Failure::Refused(format!("cannot listen for signals: {error}")));
+    let listen =
+        |kind| signal(kind).map_err(|error| Failure::Refused(format!("cannot listen for signals: {error}")));
     let (mut terminate, mut interrupt) = (listen(SignalKind::terminate())?, listen(SignalKind::interrupt())?);
     Ok(async move {
         tokio::select! {

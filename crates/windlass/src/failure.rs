@@ -22,6 +22,9 @@ pub(crate) enum Failure {
     /// The controller ended.
     #[error("the controller ended: {0}")]
     Controller(#[from] windlass_controller::RunError),
+    /// Whoever read the output has seen enough; no error to anybody.
+    #[error("the output was closed")]
+    PipeClosed,
     /// The output cannot be written or made.
     #[error("cannot write the output: {0}")]
     Output(String),
@@ -32,11 +35,16 @@ impl Failure {
     pub(crate) fn request(what: impl Into<String>, error: &kube::Error) -> Self {
         let what = what.into();
         match error {
-            kube::Error::Api(status) if status.code == 404 && status.message.contains("the server could not find") => {
+            kube::Error::Api(status) if status.code == 404 && is_unknown_kind(&status.message) => {
                 Self::Cluster { what, answer: "this cluster does not know RolloutPlugins; install them: windlass manifests | kubectl apply -f -".to_owned() }
             }
             kube::Error::Api(status) => Self::Cluster { what, answer: status.message.clone() },
             other => Self::Connection(format!("{what}: {other}")),
         }
     }
+}
+
+/// A server that does not know the kind says so in one of two ways, depending on whether it knows the group.
+fn is_unknown_kind(message: &str) -> bool {
+    message.contains("the server could not find") || message.contains("page not found")
 }

@@ -38,7 +38,9 @@ fn definitions() -> Result<String, Failure> {
 /// A closed pipe (`windlass manifests | head`) is no error.
 fn print(text: &str) -> Result<ExitCode, Failure> {
     match std::io::stdout().lock().write_all(text.as_bytes()) {
-        Err(error) if error.kind() != std::io::ErrorKind::BrokenPipe => Err(Failure::Output(error.to_string())),
+        Err(error) if error.kind() != std::io::ErrorKind::BrokenPipe => {
+            Err(Failure::Output(error.to_string()))
+        }
         _ => Ok(ExitCode::SUCCESS),
     }
 }

@@ -1,11 +1,57 @@
 //! What people do with rollouts: `kubectl windlass get|list|status|promote|pause|resume|abort|restart|why`.
+//!
+//! `render` is pure and makes every screen from a `Picture`; `reach` and `follow` get pictures from the cluster; `permit`
+//! knows what makes sense; the rest are the commands.
+
+mod act;
+#[cfg(test)]
+mod fixtures;
+mod follow;
+mod get;
+mod list;
+mod permit;
+mod picture;
+mod reach;
+mod render;
+mod status;
+mod terminal;
+mod why;
 
 use std::process::ExitCode;
 
+use windlass_engine::Intent;
+
+use self::reach::Reach;
 use crate::cli::{Connection, KubectlCommand};
+use crate::connect::connect;
 use crate::failure::Failure;
 
 /// Runs one command.
-pub(crate) fn run(_connection: &Connection, _command: KubectlCommand) -> Result<ExitCode, Failure> {
-    Err(Failure::Refused("being built".to_owned()))
+pub(crate) fn run(connection: &Connection, command: KubectlCommand) -> Result<ExitCode, Failure> {
+    let runtime = tokio::runtime::Builder::new_current_thread()
+        .enable_all()
+        .build()
+        .map_err(|error| Failure::Refused(format!("cannot start the runtime: {error}")))?;
+    match runtime.block_on(serve(connection, command)) {
+        Err(Failure::PipeClosed) => Ok(ExitCode::SUCCESS),
+        result => result,
+    }
+}
+
+async fn serve(connection: &Connection, command: KubectlCommand) -> Result<ExitCode, Failure> {
+    let reach = &Reach::new(connect(connection).await?);
+    match command {
+        KubectlCommand::Get { name, watch, output } => get::get(reach, &name.name, watch, output).await,
+        KubectlCommand::List { all_namespaces, output } => list::list(reach, all_namespaces, output).await,
+        KubectlCommand::Status { name, timeout } => status::status(reach, &name.name, timeout).await,
+        KubectlCommand::Promote { name, full: false } => act::promote(reach, &name.name).await,
+        KubectlCommand::Promote { name, full: true } => {
+            act::trigger(reach, &name.name, Intent::PromoteFull).await
+        }
+        KubectlCommand::Pause { name } => act::pause(reach, &name.name).await,
+        KubectlCommand::Resume { name } => act::resume(reach, &name.name).await,
+        KubectlCommand::Abort { name } => act::trigger(reach, &name.name, Intent::Abort).await,
+        KubectlCommand::Restart { name } => act::trigger(reach, &name.name, Intent::Restart).await,
+        KubectlCommand::Why { name } => why::why(reach, &name.name).await,
+    }
 }

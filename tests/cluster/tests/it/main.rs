@@ -2,4 +2,27 @@
 //! proves, has a namespace and a controller of its own, and runs beside all others on one control plane.
 #![expect(clippy::unwrap_used, reason = "this is test code")]
 
+mod abort;
 mod canary;
+mod change;
+mod crash;
+mod deadline;
+mod hold;
+mod lens;
+mod people;
+mod scale;
+mod spec;
+
+/// Promotes the pause that is shown, as upstream's users do.
+const PROMOTE: &str = r#"{"status":{"pauseConditions":null}}"#;
+/// Skips all remaining steps, as upstream's users do.
+const PROMOTE_FULL: &str = r#"{"status":{"promoteFull":true}}"#;
+/// Aborts, as upstream's users do.
+const ABORT: &str = r#"{"status":{"abort":true}}"#;
+/// Restarts, as upstream's users do.
+const RESTART: &str = r#"{"status":{"restart":true}}"#;
+
+/// The names of the pods of a set.
+fn pod_names(set: &str, replicas: usize) -> Vec<String> {
+    (0..replicas).map(|ordinal| format!("{set}-{ordinal}")).collect()
+}

@@ -1,0 +1,102 @@
+//! The head of `get`: what a person wants to know first.
+
+use windlass_api::rollout_plugin::{RolloutPlugin, RolloutPluginStatus};
+
+use super::WIDTH;
+use super::style::{BAD, BOLD, FAINT, HELD, paint, phase_words};
+use super::table::wrap;
+use crate::kubectl::picture::{Picture, Rolling};
+
+const LABEL: usize = 12;
+
+/// The head: one line per fact, and what is wrong with the resource itself.
+pub(super) fn header(picture: &Picture) -> String {
+    let rollout = &picture.rollout;
+    let mut text = String::new();
+    let mut fact = |label: &str, value: String| {
+        let label = format!("{:<LABEL$}", format!("{label}:"));
+        text.push_str(&format!("{}{value}\n", paint(FAINT, &label)));
+    };
+    fact("Name", paint(BOLD, rollout.name()));
+    fact("Namespace", rollout.namespace().to_owned());
+    fact("Workload", rollout.workload_words());
+    let status = rollout.told();
+    fact("Status", phase_words(status.and_then(|status| status.phase.as_deref())));
+    let Some(status) = status else {
+        text.push('\n');
+        text.push_str(&unseen(rollout));
+        return text;
+    };
+    if let Some(step) = &status.step {
+        fact("Step", step.clone());
+    }
+    revisions(picture, status, &mut fact);
+    fact("Replicas", replicas(status));
+    if let Some(message) = &status.message {
+        fact("Message", wrap(message, WIDTH - LABEL, &" ".repeat(LABEL)));
+    }
+    for (style, label, message) in remarks(status) {
+        fact(label, paint(style, &wrap(message, WIDTH - LABEL, &" ".repeat(LABEL))));
+    }
+    if !rollout.is_seen() {
+        text.push('\n');
+        text.push_str(&unseen(rollout));
+    }
+    text
+}
+
+fn revisions(picture: &Picture, status: &RolloutPluginStatus, fact: &mut impl FnMut(&str, String)) {
+    let described = |revision: &String| {
+        let images = picture.images(revision);
+        if images.is_empty() { revision.clone() } else { format!("{revision} ({})", images.join(", ")) }
+    };
+    if let Some(stable) = &status.current_revision {
+        fact("Stable", described(stable));
+    }
+    if let Some(target) = &status.updated_revision {
+        fact("Target", described(target));
+    }
+}
+
+fn replicas(status: &RolloutPluginStatus) -> String {
+    let number = |count: Option<i32>| count.map_or_else(|| "?".to_owned(), |count| count.to_string());
+    format!(
+        "{} wanted, {} updated, {} ready, {} available",
+        number(status.replicas),
+        number(status.updated_replicas),
+        number(status.ready_replicas),
+        number(status.available_replicas)
+    )
+}
+
+/// What the conditions say beyond the message.
+pub(super) fn remarks(status: &RolloutPluginStatus) -> Vec<(anstyle::Style, &'static str, &str)> {
+    let kinds = [
+        (BAD, "InvalidSpec", "Invalid"),
+        (HELD, "UnguardedUpdate", "Unguarded"),
+        (HELD, "SpecWarning", "Warning"),
+    ];
+    let said = |(style, type_, label)| {
+        let condition = status.condition(type_).filter(|condition| condition.status == "True")?;
+        Some((style, label, condition.message.as_str()))
+    };
+    // The message of an invalid specification says the same already.
+    kinds.into_iter().filter_map(said).filter(|(_, _, text)| !repeats(status, text)).collect()
+}
+
+fn repeats(status: &RolloutPluginStatus, text: &str) -> bool {
+    status.message.as_deref().is_some_and(|message| message.ends_with(text))
+}
+
+/// For a rollout that nobody has looked at, or not at its latest change.
+pub(super) fn unseen(rollout: &RolloutPlugin) -> String {
+    let said = match rollout.told() {
+        None => "No controller has looked at this rollout yet.",
+        Some(_) => {
+            "No controller has looked at the latest change of this rollout yet; what is shown may be old."
+        }
+    };
+    let check =
+        "Is `windlass controller` running, and may it read this namespace? Its log says what it does.";
+    format!("{}\n{}\n", paint(HELD, said), wrap(check, WIDTH, ""))
+}

@@ -1,0 +1,99 @@
+//! Columns aligned by what a terminal shows: colours have no width, and some characters have two columns or none.
+
+use anstream::adapter::strip_str;
+use anstyle::Style;
+use unicode_width::UnicodeWidthStr;
+
+use super::style::{FAINT, PLAIN, paint};
+
+/// Text in pieces, each in its style.
+#[derive(Clone, Debug, Default)]
+pub(super) struct Cell(Vec<(Style, String)>);
+
+impl Cell {
+    pub(super) fn new(text: impl Into<String>) -> Self {
+        Self::styled(PLAIN, text)
+    }
+
+    pub(super) fn styled(style: Style, text: impl Into<String>) -> Self {
+        Self(vec![(style, text.into())])
+    }
+
+    /// The same, with more text behind it.
+    pub(super) fn and(mut self, style: Style, text: impl Into<String>) -> Self {
+        self.0.push((style, text.into()));
+        self
+    }
+
+    /// The same, with another cell behind it.
+    pub(super) fn with(mut self, other: Self) -> Self {
+        self.0.extend(other.0);
+        self
+    }
+
+    fn width(&self) -> usize {
+        self.0.iter().map(|(_, text)| text.width()).sum()
+    }
+
+    fn paint(&self) -> String {
+        self.0.iter().map(|(style, text)| paint(*style, text)).collect()
+    }
+}
+
+/// Rows under a faint heading.
+#[derive(Debug)]
+pub(super) struct Table(Vec<Vec<Cell>>);
+
+impl Table {
+    pub(super) fn new(headings: &[&str]) -> Self {
+        Self(vec![headings.iter().map(|heading| Cell::styled(FAINT, *heading)).collect()])
+    }
+
+    pub(super) fn row(&mut self, cells: Vec<Cell>) {
+        self.0.push(cells);
+    }
+
+    /// The lines, each behind an indent, three columns of space between cells and none at the end of a line.
+    pub(super) fn lines(&self, indent: &str) -> String {
+        let columns = self.0.iter().map(Vec::len).max().unwrap_or_default();
+        let width = |column| self.0.iter().filter_map(|row| row.get(column)).map(Cell::width).max();
+        let widths: Vec<usize> = (0..columns).map(|column| width(column).unwrap_or_default()).collect();
+        self.0.iter().map(|row| line(row, &widths, indent)).collect()
+    }
+}
+
+fn line(row: &[Cell], widths: &[usize], indent: &str) -> String {
+    let used = row.iter().rposition(|cell| cell.width() > 0).map_or(0, |last| last + 1);
+    let mut text = indent.to_owned();
+    for (index, (cell, width)) in row.iter().zip(widths).take(used).enumerate() {
+        text.push_str(&cell.paint());
+        if index + 1 < used {
+            text.push_str(&" ".repeat(width.saturating_sub(cell.width()) + 3));
+        }
+    }
+    text.push('\n');
+    text
+}
+
+/// Words in lines of at most `width` columns; lines after the first one are behind an indent.
+pub(super) fn wrap(text: &str, width: usize, indent: &str) -> String {
+    let mut lines = vec![String::new()];
+    for word in text.split_whitespace() {
+        let behind = if lines.len() > 1 { indent.width() } else { 0 };
+        let room = width.saturating_sub(behind + seen_width(word) + 1);
+        match lines.last_mut() {
+            Some(line) if line.is_empty() => line.push_str(word),
+            Some(line) if seen_width(line) <= room => {
+                line.push(' ');
+                line.push_str(word);
+            }
+            _ => lines.push(word.to_owned()),
+        }
+    }
+    lines.join(&format!("\n{indent}"))
+}
+
+/// How wide a terminal shows a text that may have colours in it.
+fn seen_width(text: &str) -> usize {
+    strip_str(text).to_string().width()
+}

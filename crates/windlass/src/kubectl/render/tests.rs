@@ -1,0 +1,51 @@
+//! Every screen a person sees, as golden files. Review them with the eyes of somebody who is woken at night.
+
+use anstream::adapter::strip_str;
+use unicode_width::UnicodeWidthStr;
+
+use crate::kubectl::fixtures::{now, paused_for_person, progressing, states};
+use crate::kubectl::render;
+
+#[test]
+fn get_draws_every_state() {
+    for (name, picture) in states() {
+        let text = strip_str(&render::get(now(), &picture, false)).to_string();
+        assert!(text.lines().all(|line| line.width() <= 120), "{name} is too wide:\n{text}");
+        insta::assert_snapshot!(format!("get_{name}"), text);
+    }
+}
+
+#[test]
+fn why_explains_every_state() {
+    for (name, picture) in states() {
+        let text = strip_str(&render::why(now(), &picture.rollout)).to_string();
+        assert!(text.lines().all(|line| line.width() <= 120), "{name} is too wide:\n{text}");
+        insta::assert_snapshot!(format!("why_{name}"), text);
+    }
+}
+
+#[test]
+fn wide_shows_where_pods_run() {
+    insta::assert_snapshot!("get_wide", strip_str(&render::get(now(), &progressing(), true)).to_string());
+}
+
+#[test]
+fn colours_mark_what_matters() {
+    insta::assert_snapshot!(
+        "get_in_colour",
+        render::get(now(), &paused_for_person(), false).replace('\x1b', "␛")
+    );
+}
+
+#[test]
+fn list_has_a_row_per_rollout() {
+    let mut rollouts: Vec<_> = states().into_iter().map(|(_, picture)| picture.rollout).collect();
+    for (rollout, (name, _)) in rollouts.iter_mut().zip(states()) {
+        rollout.metadata.name = Some(name.replace('_', "-"));
+    }
+    insta::assert_snapshot!("list", strip_str(&render::list(now(), &rollouts, false, false)).to_string());
+    insta::assert_snapshot!(
+        "list_wide_all",
+        strip_str(&render::list(now(), &rollouts, true, true)).to_string()
+    );
+}

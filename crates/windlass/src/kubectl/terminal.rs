@@ -1,0 +1,96 @@
+//! The one place that prints. Colours go where a person can see them; a closed pipe (`get -o yaml | head`) is no error.
+
+use std::io::{IsTerminal, Write};
+
+use anstream::{AutoStream, ColorChoice, adapter::strip_str};
+
+use crate::failure::Failure;
+
+const CLEAR_SCREEN: &str = "\x1b[2J\x1b[3J";
+const HOME: &str = "\x1b[H";
+const CLEAR_LINE_END: &str = "\x1b[K";
+const CLEAR_BELOW: &str = "\x1b[J";
+
+/// Where results go.
+pub(super) struct Terminal {
+    is_terminal: bool,
+    colours: bool,
+    drawn: bool,
+}
+
+impl Terminal {
+    pub(super) fn new() -> Self {
+        let stdout = std::io::stdout();
+        let colours = AutoStream::choice(&stdout) != ColorChoice::Never;
+        Self { is_terminal: stdout.is_terminal(), colours, drawn: false }
+    }
+
+    /// A person sees what is printed.
+    pub(super) fn is_terminal(&self) -> bool {
+        self.is_terminal
+    }
+
+    /// Prints a result.
+    pub(super) fn print(&self, text: &str) -> Result<(), Failure> {
+        let text = if self.colours { text.to_owned() } else { strip_str(text).to_string() };
+        write(&text)
+    }
+
+    /// Draws a screen in place of the one before, or below it where no terminal is.
+    pub(super) fn draw(&mut self, text: &str) -> Result<(), Failure> {
+        let first = !std::mem::replace(&mut self.drawn, true);
+        if !self.is_terminal {
+            return self.print(&if first { text.to_owned() } else { format!("\n{text}") });
+        }
+        let text = if self.colours { text.to_owned() } else { strip_str(text).to_string() };
+        let rows = terminal_size::terminal_size().map_or(usize::MAX, |(_, height)| usize::from(height.0));
+        write(&frame(&text, rows, first))
+    }
+
+    /// Says something beside the result.
+    #[expect(
+        clippy::print_stderr,
+        reason = "warnings and hints are for people and must not be in the output"
+    )]
+    pub(super) fn warn(text: &str) {
+        anstream::eprintln!("{text}");
+    }
+}
+
+/// One screen: from the top left, each line cleared behind its end, nothing below; cut where it would scroll.
+fn frame(text: &str, rows: usize, first: bool) -> String {
+    let lines: Vec<&str> = text.lines().collect();
+    let room = rows.saturating_sub(1).max(1);
+    let shown = if lines.len() > room { room - 1 } else { lines.len() };
+    let mut frame = if first { format!("{CLEAR_SCREEN}{HOME}") } else { HOME.to_owned() };
+    for line in lines.iter().take(shown) {
+        frame.push_str(line);
+        frame.push_str(CLEAR_LINE_END);
+        frame.push('\n');
+    }
+    frame.push_str(CLEAR_BELOW);
+    if shown < lines.len() {
+        frame.push_str(&format!("… {} more lines", lines.len() - shown));
+    }
+    frame
+}
+
+fn write(text: &str) -> Result<(), Failure> {
+    let mut stdout = std::io::stdout().lock();
+    match stdout.write_all(text.as_bytes()).and_then(|()| stdout.flush()) {
+        Err(error) if error.kind() == std::io::ErrorKind::BrokenPipe => Err(Failure::PipeClosed),
+        Err(error) => Err(Failure::Output(error.to_string())),
+        Ok(()) => Ok(()),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::frame;
+
+    #[test]
+    fn a_screen_that_is_too_tall_is_cut_where_it_would_scroll() {
+        assert_eq!(frame("a\nb\nc\n", 3, false), "\x1b[Ha\x1b[K\n\x1b[J… 2 more lines");
+        assert_eq!(frame("a\nb\n", 3, false), "\x1b[Ha\x1b[K\nb\x1b[K\n\x1b[J");
+    }
+}

@@ -1,0 +1,17 @@
+//! `why`: what a rollout waits for, in full.
+
+use std::process::ExitCode;
+
+use jiff::Timestamp;
+
+use super::reach::Reach;
+use super::render;
+use super::terminal::Terminal;
+use crate::failure::Failure;
+
+/// Says why a rollout is not further.
+pub(super) async fn why(reach: &Reach, name: &str) -> Result<ExitCode, Failure> {
+    let rollout = reach.rollout(name).await?;
+    Terminal::new().print(&render::why(Timestamp::now(), &rollout))?;
+    Ok(ExitCode::SUCCESS)
+}
