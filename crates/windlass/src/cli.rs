@@ -88,7 +88,7 @@ pub(crate) struct ControllerArguments {
     /// How log lines look
     #[arg(long, value_enum, default_value_t = LogFormat::Text)]
     pub(crate) log_format: LogFormat,
-    /// What is logged, such as info or windlass_controller=debug
+    /// What is logged, such as info or `windlass_controller=debug`
     #[arg(long, default_value = "info", value_name = "FILTER", env = "WINDLASS_LOG")]
     pub(crate) log: String,
 }

@@ -1,5 +1,7 @@
 //! The command line as a script meets it: exit codes, and what stands on which stream. No cluster needed.
 
+#![expect(clippy::unwrap_used, reason = "a test that cannot start its program has nothing to say")]
+
 use std::process::{Command, Output};
 
 fn windlass(arguments: &[&str]) -> Output {

@@ -80,7 +80,8 @@ fn given(kubeconfig: PathBuf) -> Bed {
 }
 
 fn started() -> Bed {
-    let build = Command::new(root().join("testbed/build")).stderr(Stdio::inherit()).output().expect("testbed/build");
+    let build =
+        Command::new(root().join("testbed/build")).stderr(Stdio::inherit()).output().expect("testbed/build");
     assert!(build.status.success(), "testbed/build failed");
     let bin = PathBuf::from(String::from_utf8_lossy(&build.stdout).trim());
     let mut process = Command::new(bin.join("testbed"))
@@ -156,12 +157,26 @@ impl Bed {
     /// A policy is active about a second after it was made: try it on a set without pods until it acts.
     fn wait_for_the_policy(&self) {
         let set = crate::manifests::stateful_set("policy-probe", 0, "app:v0");
-        let set = set.replace("metadata:\n  name: policy-probe\n", "metadata:\n  name: policy-probe\n  labels: {windlass.sh/rollout: probe}\n");
+        let set = set.replace(
+            "metadata:\n  name: policy-probe\n",
+            "metadata:\n  name: policy-probe\n  labels: {windlass.sh/rollout: probe}\n",
+        );
         self.kubectl_ok(User::Admin, &["apply", "--namespace=windlass", "-f", "-"], &set);
-        let held = ["get", "sts", "policy-probe", "--namespace=windlass", "-o", "jsonpath={.spec.updateStrategy.rollingUpdate.partition}"];
+        let held = [
+            "get",
+            "sts",
+            "policy-probe",
+            "--namespace=windlass",
+            "-o",
+            "jsonpath={.spec.updateStrategy.rollingUpdate.partition}",
+        ];
         for attempt in 1..=200 {
             let image = format!("app=app:v{attempt}");
-            self.kubectl_ok(User::Developer, &["set", "image", "sts/policy-probe", &image, "--namespace=windlass"], "");
+            self.kubectl_ok(
+                User::Developer,
+                &["set", "image", "sts/policy-probe", &image, "--namespace=windlass"],
+                "",
+            );
             if self.kubectl_ok(User::Admin, &held, "") == "2147483647" {
                 self.kubectl_ok(User::Admin, &["delete", "sts", "policy-probe", "--namespace=windlass"], "");
                 return;

@@ -44,7 +44,9 @@ impl Record {
             let mut stream = watcher(api, watcher::Config::default()).boxed();
             while let Some(event) = stream.next().await {
                 match event {
-                    Ok(Event::InitApply(pod) | Event::Apply(pod)) => into.lock().unwrap().push(sighting(&pod, false)),
+                    Ok(Event::InitApply(pod) | Event::Apply(pod)) => {
+                        into.lock().unwrap().push(sighting(&pod, false))
+                    }
                     Ok(Event::Delete(pod)) => into.lock().unwrap().push(sighting(&pod, true)),
                     Ok(Event::InitDone) => {
                         if let Some(listed) = listed.take() {

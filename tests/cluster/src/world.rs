@@ -72,14 +72,19 @@ impl World {
     /// The same with standard input.
     pub fn kubectl_with(&self, arguments: &[&str], input: &str) -> String {
         let namespace = format!("--namespace={}", self.namespace);
-        let arguments: Vec<&str> = [namespace.as_str()].into_iter().chain(arguments.iter().copied()).collect();
+        let arguments: Vec<&str> =
+            [namespace.as_str()].into_iter().chain(arguments.iter().copied()).collect();
         bed().kubectl_ok(User::Developer, &arguments, input)
     }
 
     /// Runs `kubectl windlass` in the namespace as the developer.
     pub fn windlass(&self, arguments: &[&str]) -> Output {
         let mut command = windlass_command(arguments);
-        command.arg("--namespace").arg(&self.namespace).arg("--kubeconfig").arg(bed().kubeconfig(User::Developer));
+        command
+            .arg("--namespace")
+            .arg(&self.namespace)
+            .arg("--kubeconfig")
+            .arg(bed().kubeconfig(User::Developer));
         run(command, "")
     }
 
@@ -164,7 +169,11 @@ impl World {
     /// Each pod's revision label, by name.
     pub async fn pod_revisions(&self) -> Vec<(String, String)> {
         let label = |pod: &Pod| pod.metadata.labels.clone()?.get("controller-revision-hash").cloned();
-        self.pods().await.iter().map(|pod| (pod.metadata.name.clone().unwrap(), label(pod).unwrap_or_default())).collect()
+        self.pods()
+            .await
+            .iter()
+            .map(|pod| (pod.metadata.name.clone().unwrap(), label(pod).unwrap_or_default()))
+            .collect()
     }
 
     /// How many pods carry this revision.
@@ -189,7 +198,10 @@ impl World {
 
     /// Waits until the rollout is in this phase.
     pub async fn until_phase(&self, name: &str, phase: &str) -> RolloutPluginStatus {
-        self.until_status(name, &format!("{name} is {phase}"), |status| status.phase.as_deref() == Some(phase)).await
+        self.until_status(name, &format!("{name} is {phase}"), |status| {
+            status.phase.as_deref() == Some(phase)
+        })
+        .await
     }
 
     /// Waits until the rollout holds at the pause with this index.
@@ -223,7 +235,10 @@ impl World {
         let fields = format!("involvedObject.name={name},involvedObject.kind=RolloutPlugin");
         let mut events = api.list(&ListParams::default().fields(&fields)).await.unwrap().items;
         events.sort_by_key(|event| event.first_timestamp.as_ref().map(|time| time.0));
-        events.into_iter().map(|event| (event.reason.unwrap_or_default(), event.message.unwrap_or_default())).collect()
+        events
+            .into_iter()
+            .map(|event| (event.reason.unwrap_or_default(), event.message.unwrap_or_default()))
+            .collect()
     }
 
     /// Waits until there is an event of this reason; answers with its text.

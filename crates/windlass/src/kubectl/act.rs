@@ -86,7 +86,7 @@ pub(super) async fn trigger(reach: &Reach, name: &str, intent: Intent) -> Result
         Ok(Ok(Some(after))) => answered(reach, intent, &before, &after).await,
         Ok(Ok(None)) => Err(Failure::Refused(format!("rollout {name} was deleted meanwhile"))),
         Ok(Err(_)) | Err(_) => {
-            done(&asked, "asked, not yet answered")?;
+            done(&asked, &format!("{} requested", name_of(intent)))?;
             Terminal::warn(&format!(
                 "No controller answered within {} seconds. The request stays in the status (status.{}) and is answered \
                  when one runs; is `windlass controller` running?",
@@ -146,6 +146,15 @@ fn flag_name(intent: Intent) -> &'static str {
         Intent::Abort => "abort",
         Intent::Restart => "restart",
         Intent::PromoteFull | Intent::Promote => "promoteFull",
+    }
+}
+
+fn name_of(intent: Intent) -> &'static str {
+    match intent {
+        Intent::Abort => "abort",
+        Intent::Restart => "restart",
+        Intent::PromoteFull => "full promotion",
+        Intent::Promote => "promotion",
     }
 }
 

@@ -39,6 +39,13 @@ impl Drop for Watch {
     }
 }
 
+/// What a watch of one object has shown.
+enum Seen<K> {
+    NotYet,
+    Nothing,
+    This(K),
+}
+
 /// A rollout that is followed.
 pub(super) struct Follow<'a> {
     reach: &'a Reach,
@@ -47,7 +54,7 @@ pub(super) struct Follow<'a> {
     sender: mpsc::UnboundedSender<Change>,
     changes: mpsc::UnboundedReceiver<Change>,
     rollout: Option<RolloutPlugin>,
-    set: Option<Option<StatefulSet>>,
+    set: Seen<StatefulSet>,
     pods: Option<Vec<Pod>>,
     _rollout_watch: Watch,
     set_watch: Option<Watch>,
@@ -66,7 +73,7 @@ impl<'a> Follow<'a> {
             sender,
             changes,
             rollout: None,
-            set: None,
+            set: Seen::NotYet,
             pods: None,
             _rollout_watch: rollout_watch,
             set_watch: None,
@@ -108,7 +115,7 @@ impl<'a> Follow<'a> {
             Change::Set(found) => {
                 let set = found.into_iter().next();
                 self.watch_pods(set.as_ref());
-                self.set = Some(set);
+                self.set = set.map_or(Seen::Nothing, Seen::This);
             }
             Change::Pods(found) => self.pods = Some(found),
             Change::Failed(error) => return final_failure(&self.name, error),
@@ -118,12 +125,12 @@ impl<'a> Follow<'a> {
 
     fn watch_set(&mut self, rollout: &RolloutPlugin) {
         let Some(name) = set_name(rollout) else {
-            (self.set_watch, self.set) = (None, Some(None));
+            (self.set_watch, self.set) = (None, Seen::Nothing);
             self.watch_pods(None);
             return;
         };
         if self.set_watch.as_ref().is_none_or(|watch| watch.covers != name) {
-            self.set = None;
+            self.set = Seen::NotYet;
             self.set_watch = Some(watch(self.reach.sets(), by_name(name), name, Change::Set, &self.sender));
         }
     }
@@ -142,7 +149,12 @@ impl<'a> Follow<'a> {
     }
 
     fn picture(&self) -> Option<Picture> {
-        let (rollout, set, pods) = (self.rollout.clone()?, self.set.clone()?, self.pods.as_ref()?);
+        let set = match &self.set {
+            Seen::NotYet => return None,
+            Seen::Nothing => None,
+            Seen::This(set) => Some(set.clone()),
+        };
+        let (rollout, pods) = (self.rollout.clone()?, self.pods.as_ref()?);
         let own = |pod: &&Pod| set.as_ref().is_some_and(|set| belongs(pod, set));
         Some(Picture { pods: pods.iter().filter(own).cloned().collect(), rollout, set })
     }
@@ -154,10 +166,10 @@ fn by_name(name: &str) -> watcher::Config {
 
 /// A refusal stays one; everything else is tried again, with a growing pause between.
 fn final_failure(name: &str, error: watcher::Error) -> Result<(), Failure> {
-    let status = match error {
-        watcher::Error::InitialListFailed(kube::Error::Api(status))
-        | watcher::Error::WatchStartFailed(kube::Error::Api(status)) => status,
-        _ => return Ok(()),
+    let (watcher::Error::InitialListFailed(kube::Error::Api(status))
+    | watcher::Error::WatchStartFailed(kube::Error::Api(status))) = error
+    else {
+        return Ok(());
     };
     if matches!(status.code, 401 | 403 | 404) {
         return Err(Failure::request(format!("watch rollout {name}"), &kube::Error::Api(status)));

@@ -33,9 +33,16 @@ pub(super) async fn list(
         }
         _ if documents.is_empty() => Terminal::warn(&nothing(reach, all_namespaces)),
         Some(Output::Name) => {
-            let names: Result<Vec<_>, _> = documents.into_iter().map(rollout).collect();
-            terminal
-                .print(&names?.iter().map(|rollout| format!("{}\n", rollout.spoken())).collect::<String>())?;
+            let names: Result<Vec<_>, _> =
+                documents.into_iter().map(|document| rollout(document).map(|found| found.spoken())).collect();
+            terminal.print(&format!(
+                "{}
+",
+                names?.join(
+                    "
+"
+                )
+            ))?;
         }
         Some(Output::Wide) | None => {
             let rollouts: Result<Vec<_>, _> = documents.into_iter().map(rollout).collect();

@@ -7,11 +7,15 @@ use windlass_engine::{Intent, Journey, Outcome, Rejection, Run, reject_words};
 use super::picture::Rolling;
 use crate::failure::Failure;
 
+/// Waits during which the controller touches nothing and answers nothing.
+const STANDS_STILL: [&str; 4] = ["InvalidSpec", "WorkloadMissing", "WorkloadCannotBeHeld", "WorkloadTaken"];
+
 /// May this be asked for?
 pub(super) fn permit(rollout: &RolloutPlugin, intent: Intent) -> Result<(), Failure> {
     let memo = rollout.memo();
     let completed = memo.ended.as_ref().is_some_and(|ending| ending.outcome == Outcome::Completed);
     let rejection = match (intent, &memo.run) {
+        _ if stands_still(rollout) => Some(Rejection::CannotAct),
         (Intent::Abort, None) if completed => Some(Rejection::Completed),
         (Intent::Restart, None) => Some(Rejection::NotAborted),
         (_, None) => Some(Rejection::NoRun),
@@ -32,7 +36,6 @@ fn against(intent: Intent, run: &Run) -> Option<Rejection> {
         (Intent::Restart, _) => Some(Rejection::NotAborted),
         (_, Journey::Aborting { .. } | Journey::Aborted { .. }) => Some(Rejection::Aborted),
         (_, Journey::Returning) => Some(Rejection::Returning),
-        (Intent::Promote, _) if run.holding_since().is_none() => Some(Rejection::NoRun),
         _ => None,
     }
 }
@@ -52,7 +55,20 @@ pub(super) fn permit_promotion(rollout: &RolloutPlugin) -> Result<(), Failure> {
             &format!("a person paused it; go on with: kubectl windlass resume {name}"),
         ));
     }
-    permit(rollout, Intent::Promote)
+    permit(rollout, Intent::Promote)?;
+    let name = rollout.name();
+    Err(refused(
+        rollout,
+        &format!(
+            "no pause is on, so there is none to promote; skip all steps: kubectl windlass promote {name} --full"
+        ),
+    ))
+}
+
+/// Nothing is touched until a person mends something.
+pub(super) fn stands_still(rollout: &RolloutPlugin) -> bool {
+    let waits = rollout.told().map(|status| status.waits.as_slice()).unwrap_or_default();
+    waits.iter().any(|wait| STANDS_STILL.contains(&wait.reason.as_str()))
 }
 
 /// May a person's pause be taken off?

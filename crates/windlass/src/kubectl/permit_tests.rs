@@ -21,13 +21,15 @@ const ASKS: [(&str, Ask); 5] = [
 fn each_request_is_answered_in_each_state() {
     let mut text = String::new();
     for (name, picture) in fixtures::states() {
-        text.push_str(&format!("{name}\n"));
+        text.push_str(name);
+        text.push('\n');
         for (ask, permitted) in ASKS {
             let answer = match permitted(&picture.rollout) {
                 Ok(()) => "ok".to_owned(),
                 Err(failure) => failure.to_string().replace('\n', "\n                     "),
             };
-            text.push_str(&format!("    {ask:<16} {answer}\n"));
+            let line = format!("    {ask:<16} {answer}\n");
+            text.push_str(&line);
         }
     }
     insta::assert_snapshot!("permits", text);

@@ -10,14 +10,12 @@ use windlass_engine::{RolloutName, duration_words};
 use windlass_workloads::{RevisionView, Snapshot, StatefulSetView, Workload, observe};
 
 use super::follow::Follow;
+use super::permit::stands_still;
 use super::picture::{Picture, Rolling};
 use super::reach::Reach;
 use super::render;
 use super::terminal::Terminal;
 use crate::failure::Failure;
-
-/// Waits that say that the workload is not looked at, so that the revisions in the status may be old for ever.
-const NOT_LOOKED_AT: [&str; 4] = ["InvalidSpec", "WorkloadMissing", "WorkloadCannotBeHeld", "WorkloadTaken"];
 
 /// What a look at a rollout means to somebody who waits for it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -110,7 +108,8 @@ async fn judged(reach: &Reach, picture: &Picture) -> Result<Verdict, Failure> {
 /// answer. Nothing counts that was said before the latest change of the rollout or of its workload.
 fn verdict(rollout: &RolloutPlugin, set: Option<&StatefulSet>, revisions: &[ControllerRevision]) -> Verdict {
     let Some(status) = rollout.told().filter(|_| rollout.is_seen()) else { return Verdict::NotYet };
-    if !looked_away(status) && set.is_some_and(|set| !is_latest(status, set, revisions)) {
+    // A workload that is not looked at leaves old revisions in the status.
+    if !stands_still(rollout) && set.is_some_and(|set| !is_latest(status, set, revisions)) {
         return Verdict::NotYet;
     }
     match status.phase.as_deref() {
@@ -119,10 +118,6 @@ fn verdict(rollout: &RolloutPlugin, set: Option<&StatefulSet>, revisions: &[Cont
         Some("Paused") if status.waits.iter().any(|wait| wait.needs_person) => Verdict::NeedsPerson,
         _ => Verdict::NotYet,
     }
-}
-
-fn looked_away(status: &RolloutPluginStatus) -> bool {
-    status.waits.iter().any(|wait| NOT_LOOKED_AT.contains(&wait.reason.as_str()))
 }
 
 /// The status is about the revision that the workload wants now.

@@ -13,7 +13,7 @@ const CLEAR_BELOW: &str = "\x1b[J";
 
 /// Where results go.
 pub(super) struct Terminal {
-    is_terminal: bool,
+    interactive: bool,
     colours: bool,
     drawn: bool,
 }
@@ -22,12 +22,12 @@ impl Terminal {
     pub(super) fn new() -> Self {
         let stdout = std::io::stdout();
         let colours = AutoStream::choice(&stdout) != ColorChoice::Never;
-        Self { is_terminal: stdout.is_terminal(), colours, drawn: false }
+        Self { interactive: stdout.is_terminal(), colours, drawn: false }
     }
 
     /// A person sees what is printed.
     pub(super) fn is_terminal(&self) -> bool {
-        self.is_terminal
+        self.interactive
     }
 
     /// Prints a result.
@@ -39,7 +39,7 @@ impl Terminal {
     /// Draws a screen in place of the one before, or below it where no terminal is.
     pub(super) fn draw(&mut self, text: &str) -> Result<(), Failure> {
         let first = !std::mem::replace(&mut self.drawn, true);
-        if !self.is_terminal {
+        if !self.interactive {
             return self.print(&if first { text.to_owned() } else { format!("\n{text}") });
         }
         let text = if self.colours { text.to_owned() } else { strip_str(text).to_string() };
@@ -48,10 +48,6 @@ impl Terminal {
     }
 
     /// Says something beside the result.
-    #[expect(
-        clippy::print_stderr,
-        reason = "warnings and hints are for people and must not be in the output"
-    )]
     pub(super) fn warn(text: &str) {
         anstream::eprintln!("{text}");
     }
@@ -70,7 +66,8 @@ fn frame(text: &str, rows: usize, first: bool) -> String {
     }
     frame.push_str(CLEAR_BELOW);
     if shown < lines.len() {
-        frame.push_str(&format!("… {} more lines", lines.len() - shown));
+        let more = format!("… {} more lines", lines.len() - shown);
+        frame.push_str(&more);
     }
     frame
 }

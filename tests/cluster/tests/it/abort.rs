@@ -15,7 +15,9 @@ async fn abort_returns_every_updated_pod_to_stable_one_at_a_time_newest_first() 
         let template = world.set("web").await.spec.unwrap().template;
         world.patch_status("web", ABORT);
         let status = world
-            .until_status("web", "everything is back", |status| status.waits.iter().any(|wait| wait.reason == "Aborted"))
+            .until_status("web", "everything is back", |status| {
+                status.waits.iter().any(|wait| wait.reason == "Aborted")
+            })
             .await;
         let revisions = world.pod_revisions().await;
         assert_eq!(revisions.len(), 5);
@@ -26,7 +28,10 @@ async fn abort_returns_every_updated_pod_to_stable_one_at_a_time_newest_first() 
         assert_eq!((status.phase.as_deref(), status.aborted, status.abort), (Some("Degraded"), true, false));
         assert_eq!(status.aborted_revision.as_deref(), Some(target.as_str()));
         let progressing = status.condition("Progressing").unwrap();
-        assert_eq!((progressing.status.as_str(), progressing.reason.as_str()), ("False", "RolloutPluginAborted"));
+        assert_eq!(
+            (progressing.status.as_str(), progressing.reason.as_str()),
+            ("False", "RolloutPluginAborted")
+        );
         assert!(status.condition("Stalled").is_some());
     })
     .await;
@@ -41,7 +46,11 @@ async fn abort_frees_a_pod_that_is_stuck_on_a_broken_version() {
         let target = world.until_target("web", &stable).await;
         until("the broken pod is there", async || (world.count_on(&target).await == 1).then_some(())).await;
         world.patch_status("web", ABORT);
-        world.until_status("web", "everything is back", |status| status.waits.iter().any(|wait| wait.reason == "Aborted")).await;
+        world
+            .until_status("web", "everything is back", |status| {
+                status.waits.iter().any(|wait| wait.reason == "Aborted")
+            })
+            .await;
         assert_eq!(world.count_on(&stable).await, 3);
     })
     .await;
@@ -55,9 +64,15 @@ async fn abort_wins_over_a_persons_pause() {
         world.set_image("web", "app:v2");
         world.until_paused_at("web", 1).await;
         world.patch("rp/web", r#"{"spec":{"paused":true}}"#);
-        world.until_status("web", "the pause is seen", |status| status.waits[0].reason == "PausedByPerson").await;
+        world
+            .until_status("web", "the pause is seen", |status| status.waits[0].reason == "PausedByPerson")
+            .await;
         world.patch_status("web", ABORT);
-        world.until_status("web", "everything is back", |status| status.waits.iter().any(|wait| wait.reason == "Aborted")).await;
+        world
+            .until_status("web", "everything is back", |status| {
+                status.waits.iter().any(|wait| wait.reason == "Aborted")
+            })
+            .await;
         assert_eq!(world.count_on(&stable).await, 3);
     })
     .await;
@@ -75,7 +90,11 @@ async fn abort_goes_on_where_it_was_when_the_controller_crashes_in_the_middle() 
         until("a pod went", async || (!record.went(&target).is_empty()).then_some(())).await;
         world.kill_controller();
         world.start_controller();
-        world.until_status("web", "everything is back", |status| status.waits.iter().any(|wait| wait.reason == "Aborted")).await;
+        world
+            .until_status("web", "everything is back", |status| {
+                status.waits.iter().any(|wait| wait.reason == "Aborted")
+            })
+            .await;
         assert_eq!(world.count_on(&stable).await, 4);
         assert_eq!(record.went(&target), ["web-3", "web-2", "web-1"]);
         assert_eq!(record.most_down_at_once(&pod_names("web", 4)), 1);
@@ -108,7 +127,10 @@ async fn abort_when_every_pod_is_updated_is_refused_and_deletes_nothing() {
         world.healthy("web", 2, &["setWeight: 100", "pause: {}"]).await;
         world.set_image("web", "app:v2");
         let target = world.until_paused_at("web", 1).await.updated_revision.unwrap();
-        until("the set has forgotten stable", async || (world.revisions("web").await.0 == target).then_some(())).await;
+        until("the set has forgotten stable", async || {
+            (world.revisions("web").await.0 == target).then_some(())
+        })
+        .await;
         let record = world.record().await;
         world.patch_status("web", ABORT);
         let text = world.until_event("web", "RolloutPluginRejected").await;
@@ -126,10 +148,18 @@ async fn an_aborted_revision_stays_degraded_until_restart() {
         world.set_image("web", "app:v2");
         let target = world.until_paused_at("web", 1).await.updated_revision.unwrap();
         world.patch_status("web", ABORT);
-        world.until_status("web", "everything is back", |status| status.waits.iter().any(|wait| wait.reason == "Aborted")).await;
+        world
+            .until_status("web", "everything is back", |status| {
+                status.waits.iter().any(|wait| wait.reason == "Aborted")
+            })
+            .await;
         world.set_image("web", "app:v2");
         let again = world.status("web").await;
-        assert_eq!((again.phase.as_deref(), again.aborted), (Some("Degraded"), true), "the same version again is no news");
+        assert_eq!(
+            (again.phase.as_deref(), again.aborted),
+            (Some("Degraded"), true),
+            "the same version again is no news"
+        );
         world.patch_status("web", RESTART);
         let status = world.until_paused_at("web", 1).await;
         assert_eq!((status.restart_count, status.restart, status.aborted), (Some(1), false, false));
@@ -148,7 +178,11 @@ async fn an_aborted_rollout_starts_afresh_with_another_revision() {
         world.set_image("web", "app:v2");
         world.until_paused_at("web", 1).await;
         world.patch_status("web", ABORT);
-        world.until_status("web", "everything is back", |status| status.waits.iter().any(|wait| wait.reason == "Aborted")).await;
+        world
+            .until_status("web", "everything is back", |status| {
+                status.waits.iter().any(|wait| wait.reason == "Aborted")
+            })
+            .await;
         world.set_image("web", "app:v3");
         let status = world.until_paused_at("web", 1).await;
         assert_eq!((status.aborted, status.aborted_revision, status.restart_count), (false, None, None));
@@ -164,11 +198,16 @@ async fn an_aborted_rollout_whose_template_is_put_back_is_healthy_again() {
         world.set_image("web", "app:v2");
         world.until_paused_at("web", 1).await;
         world.patch_status("web", ABORT);
-        world.until_status("web", "everything is back", |status| status.waits.iter().any(|wait| wait.reason == "Aborted")).await;
+        world
+            .until_status("web", "everything is back", |status| {
+                status.waits.iter().any(|wait| wait.reason == "Aborted")
+            })
+            .await;
         world.set_image("web", "app:v1");
         let status = world.until_completed("web", &stable).await;
         assert!(!status.aborted);
-        until("the partition rests at zero", async || (world.partition("web").await == 0).then_some(())).await;
+        until("the partition rests at zero", async || (world.partition("web").await == 0).then_some(()))
+            .await;
     })
     .await;
 }

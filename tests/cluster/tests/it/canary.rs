@@ -7,7 +7,13 @@ use crate::{PROMOTE, PROMOTE_FULL};
 #[tokio::test]
 async fn a_canary_moves_step_by_step_holds_and_completes() {
     test("canary", async |world| {
-        world.healthy("web", 5, &["setWeight: 20", "pause: {}", "setWeight: 60", "pause: {}", "setWeight: 100"]).await;
+        world
+            .healthy(
+                "web",
+                5,
+                &["setWeight: 20", "pause: {}", "setWeight: 60", "pause: {}", "setWeight: 100"],
+            )
+            .await;
         let (stable, _) = world.revisions("web").await;
         let record = world.record().await;
 
@@ -121,7 +127,10 @@ async fn a_timed_pause_ends_by_itself_and_is_told() {
         let target = world.until_target("web", &stable).await;
         world.until_completed("web", &target).await;
         assert_eq!(world.until_event("web", "RolloutPluginPaused").await, "RolloutPlugin paused at step 1");
-        assert_eq!(world.until_event("web", "RolloutPluginResumed").await, "RolloutPlugin resumed from pause at step 1");
+        assert_eq!(
+            world.until_event("web", "RolloutPluginResumed").await,
+            "RolloutPlugin resumed from pause at step 1"
+        );
     })
     .await;
 }
@@ -133,7 +142,9 @@ async fn full_promotion_skips_steps_and_pauses_and_a_persons_pause_too() {
         world.set_image("web", "app:v2");
         let target = world.until_paused_at("web", 1).await.updated_revision.unwrap();
         world.patch("rp/web", r#"{"spec":{"paused":true}}"#);
-        world.until_status("web", "the pause is seen", |status| status.waits[0].reason == "PausedByPerson").await;
+        world
+            .until_status("web", "the pause is seen", |status| status.waits[0].reason == "PausedByPerson")
+            .await;
         world.patch_status("web", PROMOTE_FULL);
         let status = world.until_completed("web", &target).await;
         assert!(!status.promote_full, "the trigger is consumed");
@@ -145,7 +156,8 @@ async fn full_promotion_skips_steps_and_pauses_and_a_persons_pause_too() {
 #[tokio::test]
 async fn the_manifests_of_the_seed_document_work_unchanged() {
     test("seed", async |world| {
-        let seed = include_str!("seed-003.yaml").replace("namespace: argo-rollouts", &format!("namespace: {}", world.namespace));
+        let seed = include_str!("seed-003.yaml")
+            .replace("namespace: argo-rollouts", &format!("namespace: {}", world.namespace));
         world.apply(&seed);
         world.until_phase("my-statefulset-rollout", "Healthy").await;
         world.until_label("my-statefulset").await;
@@ -173,7 +185,8 @@ async fn a_rollout_made_while_an_update_is_under_way_takes_it_over() {
         let (stable, _) = world.revisions("web").await;
         world.set_image("web", "app:v2-crash");
         let target = world.until_target("web", &stable).await;
-        windlass_bed::until("a pod got ahead", async || (world.count_on(&target).await == 1).then_some(())).await;
+        windlass_bed::until("a pod got ahead", async || (world.count_on(&target).await == 1).then_some(()))
+            .await;
         world.apply(&manifests::rollout("web", &["setWeight: 0", "pause: {}", "setWeight: 100"]));
         let status = world.until_paused_at("web", 1).await;
         let unguarded = status.condition("UnguardedUpdate").unwrap();

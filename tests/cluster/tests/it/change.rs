@@ -7,7 +7,13 @@ use crate::{PROMOTE, pod_names};
 #[tokio::test]
 async fn a_new_target_goes_back_to_the_first_step_and_strays_return_to_stable() {
     test("new-target", async |world| {
-        world.healthy("web", 5, &["setWeight: 20", "pause: {}", "setWeight: 60", "pause: {}", "setWeight: 100"]).await;
+        world
+            .healthy(
+                "web",
+                5,
+                &["setWeight: 20", "pause: {}", "setWeight: 60", "pause: {}", "setWeight: 100"],
+            )
+            .await;
         let (stable, _) = world.revisions("web").await;
         world.set_image("web", "app:v2");
         let abandoned = world.until_paused_at("web", 1).await.updated_revision.unwrap();
@@ -24,7 +30,11 @@ async fn a_new_target_goes_back_to_the_first_step_and_strays_return_to_stable() 
             })
             .await;
         assert_eq!((world.count_on(&target).await, world.count_on(&stable).await), (1, 4));
-        assert_eq!(record.revisions_of("web-4"), [abandoned.clone(), target.clone()], "straight to the new target");
+        assert_eq!(
+            record.revisions_of("web-4"),
+            [abandoned.clone(), target.clone()],
+            "straight to the new target"
+        );
         assert_eq!(record.revisions_of("web-3"), [abandoned, stable], "back to stable");
         assert_eq!(record.most_on(&target), 1, "no pod was ahead of the first step");
         assert_eq!(record.most_down_at_once(&pod_names("web", 5)), 1);
@@ -103,7 +113,13 @@ async fn a_promotion_is_void_when_the_target_changed_meanwhile() {
 #[tokio::test]
 async fn a_weight_that_falls_moves_pods_back_and_is_warned_about() {
     test("falling-weight", async |world| {
-        world.healthy("web", 4, &["setWeight: 75", "pause: {}", "setWeight: 25", "pause: {}", "setWeight: 100"]).await;
+        world
+            .healthy(
+                "web",
+                4,
+                &["setWeight: 75", "pause: {}", "setWeight: 25", "pause: {}", "setWeight: 100"],
+            )
+            .await;
         let (stable, _) = world.revisions("web").await;
         let warning = world.status("web").await.condition("SpecWarning").unwrap().message.clone();
         assert!(warning.contains("setWeight 25 is not above 75"), "{warning}");

@@ -5,13 +5,20 @@ use windlass_bed::{test, until};
 #[tokio::test]
 async fn a_run_goes_on_after_crashes_at_any_moment_and_no_pod_gets_ahead() {
     test("crashes", async |world| {
-        world.healthy("web", 5, &["setWeight: 20", "setWeight: 40", "setWeight: 60", "setWeight: 80", "setWeight: 100"]).await;
+        world
+            .healthy(
+                "web",
+                5,
+                &["setWeight: 20", "setWeight: 40", "setWeight: 60", "setWeight: 80", "setWeight: 100"],
+            )
+            .await;
         let (stable, _) = world.revisions("web").await;
         let record = world.record().await;
         world.set_image("web", "app:v2");
         let target = world.until_target("web", &stable).await;
         for expected in 1..=4 {
-            until("the next pod is updated", async || (record.most_on(&target) >= expected).then_some(())).await;
+            until("the next pod is updated", async || (record.most_on(&target) >= expected).then_some(()))
+                .await;
             world.kill_controller();
             world.start_controller();
         }
@@ -29,7 +36,10 @@ async fn a_timed_pause_that_ended_while_the_controller_was_down_ends_at_once() {
         world.until_paused_at("web", 1).await;
         world.kill_controller();
         let since = std::time::Instant::now();
-        until("the pause is over", async || (since.elapsed() > std::time::Duration::from_millis(1200)).then_some(())).await;
+        until("the pause is over", async || {
+            (since.elapsed() > std::time::Duration::from_millis(1200)).then_some(())
+        })
+        .await;
         world.start_controller();
         world.until_paused_at("web", 2).await;
     })

@@ -5,7 +5,9 @@ use windlass_bed::{manifests, test, until};
 use crate::PROMOTE;
 
 fn with_deadline(steps: &[&str], seconds: u32, abort: bool) -> String {
-    let plugin = format!("name: argoproj/statefulset\n    config: {{timeoutSeconds: {seconds}, timeoutAbort: {abort}}}");
+    let plugin = format!(
+        "name: argoproj/statefulset\n    config: {{timeoutSeconds: {seconds}, timeoutAbort: {abort}}}"
+    );
     manifests::rollout("web", steps).replace("name: argoproj/statefulset", &plugin)
 }
 
@@ -55,7 +57,9 @@ async fn a_deadline_that_aborts_puts_everything_back_once() {
         let (stable, _) = world.revisions("web").await;
         world.set_image("web", "app:v2-crash");
         let status = world
-            .until_status("web", "everything is back", |status| status.waits.iter().any(|wait| wait.reason == "Aborted"))
+            .until_status("web", "everything is back", |status| {
+                status.waits.iter().any(|wait| wait.reason == "Aborted")
+            })
             .await;
         assert_eq!(status.condition("Progressing").unwrap().reason, "ProgressDeadlineExceeded");
         assert_eq!(world.count_on(&stable).await, 3);
@@ -70,7 +74,11 @@ async fn a_deadline_that_aborts_puts_everything_back_once() {
 async fn pauses_do_not_count_against_the_deadline() {
     test("pause-no-deadline", async |world| {
         world.apply(&manifests::stateful_set("web", 2, "app:v1"));
-        world.apply(&with_deadline(&["setWeight: 50", "pause: {duration: 3s}", "pause: {}", "setWeight: 100"], 2, true));
+        world.apply(&with_deadline(
+            &["setWeight: 50", "pause: {duration: 3s}", "pause: {}", "setWeight: 100"],
+            2,
+            true,
+        ));
         world.until_phase("web", "Healthy").await;
         world.until_label("web").await;
         world.set_image("web", "app:v2");

@@ -33,7 +33,8 @@ async fn others_hands_are_kept_off_the_partition_during_a_run() {
         let target = world.until_paused_at("web", 1).await.updated_revision.unwrap();
         let pull = r#"{"spec":{"updateStrategy":{"rollingUpdate":{"partition":0}}}}"#;
         world.patch("sts/web", pull);
-        let gitops = manifests::stateful_set("web", 3, "app:v2") + "  updateStrategy:\n    type: RollingUpdate\n    rollingUpdate: {partition: 0}\n";
+        let gitops = manifests::stateful_set("web", 3, "app:v2")
+            + "  updateStrategy:\n    type: RollingUpdate\n    rollingUpdate: {partition: 0}\n";
         world.apply(&gitops);
         assert_eq!(world.partition("web").await, 2);
         assert_eq!((world.count_on(&target).await, world.count_on(&stable).await), (1, 2));
@@ -75,7 +76,10 @@ async fn leaving_rolling_update_and_coming_back_does_not_release_a_run() {
         world.patch("sts/web", r#"{"spec":{"updateStrategy":{"type":"OnDelete","rollingUpdate":null}}}"#);
         let status = world.until_phase("web", "Degraded").await;
         assert!(status.message.unwrap().contains("OnDelete"));
-        world.patch("sts/web", r#"{"spec":{"updateStrategy":{"type":"RollingUpdate","rollingUpdate":{"partition":0}}}}"#);
+        world.patch(
+            "sts/web",
+            r#"{"spec":{"updateStrategy":{"type":"RollingUpdate","rollingUpdate":{"partition":0}}}}"#,
+        );
         let status = world.until_paused_at("web", 1).await;
         assert_eq!(status.current_step_index, Some(1), "a passing trouble does not restart the run");
         until("the exposure is as it was", async || (world.partition("web").await == 2).then_some(())).await;

@@ -36,7 +36,11 @@ async fn parallel_sets_move_and_revert_one_pod_at_a_time_too() {
         world.set_image("web", "app:v2");
         world.until_paused_at("web", 1).await;
         world.patch_status("web", ABORT);
-        world.until_status("web", "everything is back", |status| status.waits.iter().any(|wait| wait.reason == "Aborted")).await;
+        world
+            .until_status("web", "everything is back", |status| {
+                status.waits.iter().any(|wait| wait.reason == "Aborted")
+            })
+            .await;
         assert_eq!(world.count_on(&stable).await, 4);
         assert_eq!(record.most_down_at_once(&crate::pod_names("web", 4)), 1);
     })
@@ -109,10 +113,11 @@ async fn pods_that_are_slow_to_go_are_waited_for() {
         world.until_label("web").await;
         let record = world.record().await;
         world.set_image("web", "app:v2-sticky");
-        world.until_status("web", "the terminating pod is named", |status| {
-            status.waits.iter().any(|wait| wait.pods.iter().any(|pod| pod.state == "terminating"))
-        })
-        .await;
+        world
+            .until_status("web", "the terminating pod is named", |status| {
+                status.waits.iter().any(|wait| wait.pods.iter().any(|pod| pod.state == "terminating"))
+            })
+            .await;
         world.until_paused_at("web", 1).await;
         assert_eq!(record.most_down_at_once(&crate::pod_names("web", 3)), 1);
     })
@@ -177,8 +182,10 @@ async fn a_healthy_rollout_whose_pod_falls_ill_says_so() {
         world.apply(&manifests::rollout("web", &["setWeight: 50"]));
         until("a pod is not ready any more", async || {
             let status = world.status("web").await;
-            (status.phase.as_deref() == Some("Progressing") && status.ready_replicas < Some(2) && !status.waits.is_empty())
-                .then_some(())
+            (status.phase.as_deref() == Some("Progressing")
+                && status.ready_replicas < Some(2)
+                && !status.waits.is_empty())
+            .then_some(())
         })
         .await;
     })

@@ -33,7 +33,8 @@ async fn a_persons_pause_over_a_step_pause_leaves_the_step_pause_in_force() {
         world.patch("rp/web", r#"{"spec":{"paused":true}}"#);
         world.until_status("web", "both pauses are shown", |status| status.waits.len() == 2).await;
         world.patch("rp/web", r#"{"spec":{"paused":false}}"#);
-        let status = world.until_status("web", "the step pause is left", |status| status.waits.len() == 1).await;
+        let status =
+            world.until_status("web", "the step pause is left", |status| status.waits.len() == 1).await;
         assert_eq!((status.current_step_index, status.waits[0].reason.as_str()), (Some(1), "HoldForPerson"));
     })
     .await;
@@ -49,7 +50,11 @@ async fn full_promotion_of_a_healthy_rollout_is_rejected_and_does_not_leak_into_
         world.until_status("web", "the trigger is consumed", |status| !status.promote_full).await;
         world.set_image("web", "app:v2");
         let status = world.until_paused_at("web", 1).await;
-        assert_eq!(world.count_on(&status.updated_revision.unwrap()).await, 1, "the next run takes its steps");
+        assert_eq!(
+            world.count_on(&status.updated_revision.unwrap()).await,
+            1,
+            "the next run takes its steps"
+        );
     })
     .await;
 }
@@ -62,7 +67,11 @@ async fn full_promotion_of_an_aborted_rollout_is_rejected() {
         world.set_image("web", "app:v2");
         world.until_paused_at("web", 1).await;
         world.patch_status("web", ABORT);
-        world.until_status("web", "everything is back", |status| status.waits.iter().any(|wait| wait.reason == "Aborted")).await;
+        world
+            .until_status("web", "everything is back", |status| {
+                status.waits.iter().any(|wait| wait.reason == "Aborted")
+            })
+            .await;
         world.patch_status("web", PROMOTE_FULL);
         let text = world.until_event("web", "RolloutPluginRejected").await;
         assert!(text.contains("restart it first"), "{text}");
@@ -81,11 +90,18 @@ async fn abort_and_full_promotion_at_once_abort_and_reject_the_promotion() {
         world.until_paused_at("web", 1).await;
         world.patch_status("web", r#"{"status":{"abort":true,"promoteFull":true}}"#);
         let status = world
-            .until_status("web", "everything is back", |status| status.waits.iter().any(|wait| wait.reason == "Aborted"))
+            .until_status("web", "everything is back", |status| {
+                status.waits.iter().any(|wait| wait.reason == "Aborted")
+            })
             .await;
         assert!(!status.abort && !status.promote_full);
         assert_eq!(world.count_on(&stable).await, 2);
-        assert!(world.until_event("web", "RolloutPluginRejected").await.contains("an abort came at the same moment"));
+        assert!(
+            world
+                .until_event("web", "RolloutPluginRejected")
+                .await
+                .contains("an abort came at the same moment")
+        );
     })
     .await;
 }
@@ -100,7 +116,9 @@ async fn a_second_abort_and_a_restart_of_something_not_aborted_are_rejected() {
         world.until_paused_at("web", 1).await;
         world.patch_status("web", ABORT);
         let first = world
-            .until_status("web", "everything is back", |status| status.waits.iter().any(|wait| wait.reason == "Aborted"))
+            .until_status("web", "everything is back", |status| {
+                status.waits.iter().any(|wait| wait.reason == "Aborted")
+            })
             .await;
         world.patch_status("web", ABORT);
         until("the second abort is rejected", async || {

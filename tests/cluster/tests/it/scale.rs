@@ -69,7 +69,9 @@ async fn scaling_to_zero_parks_the_run_and_scaling_up_goes_on_from_stable() {
         let target = world.until_paused_at("web", 1).await.updated_revision.unwrap();
         world.kubectl(&["scale", "sts/web", "--replicas=0"]);
         let status = world
-            .until_status("web", "the run is parked", |status| status.waits.iter().any(|wait| wait.reason == "ParkedAtZero"))
+            .until_status("web", "the run is parked", |status| {
+                status.waits.iter().any(|wait| wait.reason == "ParkedAtZero")
+            })
             .await;
         assert_eq!(status.phase.as_deref(), Some("Paused"));
         until("the pods are gone", async || world.pods().await.is_empty().then_some(())).await;

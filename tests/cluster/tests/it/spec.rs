@@ -26,19 +26,71 @@ async fn wrong_specs_are_admitted_and_answered_with_invalid_spec() {
         let step = "- setWeight: 50";
         let rows = [
             ("no-canary", with("no-canary", canary, "strategy: {}\n"), "spec.strategy.canary is required"),
-            ("no-steps", with("no-steps", "steps:\n      - setWeight: 50", "steps: []"), "spec.strategy.canary.steps is required"),
-            ("too-much", with("too-much", step, "- setWeight: 101"), "SetWeight needs to be between 0 and 100"),
-            ("negative", with("negative", step, "- setWeight: -1"), "SetWeight needs to be between 0 and 100"),
-            ("two-things", with("two-things", step, "- {setWeight: 50, pause: {}}"), "exactly one of: setWeight, pause, or analysis"),
+            (
+                "no-steps",
+                with("no-steps", "steps:\n      - setWeight: 50", "steps: []"),
+                "spec.strategy.canary.steps is required",
+            ),
+            (
+                "too-much",
+                with("too-much", step, "- setWeight: 101"),
+                "SetWeight needs to be between 0 and 100",
+            ),
+            (
+                "negative",
+                with("negative", step, "- setWeight: -1"),
+                "SetWeight needs to be between 0 and 100",
+            ),
+            (
+                "two-things",
+                with("two-things", step, "- {setWeight: 50, pause: {}}"),
+                "exactly one of: setWeight, pause, or analysis",
+            ),
             ("nothing", with("nothing", step, "- {}"), "exactly one of: setWeight, pause, or analysis"),
-            ("duration", with("duration", step, "- pause: {duration: soon}"), "Duration needs to be greater than 0"),
-            ("plugin", with("plugin", "argoproj/statefulset", "acme/postgres"), "Plugin 'acme/postgres' not found"),
+            (
+                "duration",
+                with("duration", step, "- pause: {duration: soon}"),
+                "Duration needs to be greater than 0",
+            ),
+            (
+                "plugin",
+                with("plugin", "argoproj/statefulset", "acme/postgres"),
+                "Plugin 'acme/postgres' not found",
+            ),
             ("kind", with("kind", "kind: StatefulSet", "kind: CronJob"), "of kind CronJob"),
-            ("elsewhere", with("elsewhere", "    name: web\n  plugin", "    name: web\n    namespace: kube-system\n  plugin"), "namespace of its rollout"),
-            ("analysis", with("analysis", step, "- analysis: {templates: [{templateName: x}]}"), "asks for analysis"),
-            ("background", with("background", "canary:", "canary:\n      analysis: {templates: [{templateName: x}]}"), "spec.strategy.canary.analysis is not served"),
-            ("traffic", with("traffic", "canary:", "canary:\n      trafficRouting: {plugins: {}}"), "spec.strategy.canary.trafficRouting is not served"),
-            ("timeout", with("timeout", "name: argoproj/statefulset", "name: argoproj/statefulset\n    config: {timeoutSeconds: 0}"), "timeoutSeconds must be greater than 0"),
+            (
+                "elsewhere",
+                with(
+                    "elsewhere",
+                    "    name: web\n  plugin",
+                    "    name: web\n    namespace: kube-system\n  plugin",
+                ),
+                "namespace of its rollout",
+            ),
+            (
+                "analysis",
+                with("analysis", step, "- analysis: {templates: [{templateName: x}]}"),
+                "asks for analysis",
+            ),
+            (
+                "background",
+                with("background", "canary:", "canary:\n      analysis: {templates: [{templateName: x}]}"),
+                "spec.strategy.canary.analysis is not served",
+            ),
+            (
+                "traffic",
+                with("traffic", "canary:", "canary:\n      trafficRouting: {plugins: {}}"),
+                "spec.strategy.canary.trafficRouting is not served",
+            ),
+            (
+                "timeout",
+                with(
+                    "timeout",
+                    "name: argoproj/statefulset",
+                    "name: argoproj/statefulset\n    config: {timeoutSeconds: 0}",
+                ),
+                "timeoutSeconds must be greater than 0",
+            ),
         ];
         for (name, manifest, words) in &rows {
             refused(world, name, manifest, words).await;
@@ -83,7 +135,8 @@ async fn a_missing_workload_is_waited_for_in_words() {
 async fn a_second_rollout_on_one_workload_is_refused_until_the_first_is_gone() {
     test("second-rollout", async |world| {
         world.healthy("web", 1, &["setWeight: 50"]).await;
-        let second = manifests::rollout("web", &["setWeight: 50"]).replace("metadata:\n  name: web", "metadata:\n  name: other");
+        let second = manifests::rollout("web", &["setWeight: 50"])
+            .replace("metadata:\n  name: web", "metadata:\n  name: other");
         refused(world, "other", &second, "belongs to the rollout web already").await;
         world.kubectl(&["delete", "rp", "web"]);
         world.until_phase("other", "Healthy").await;
@@ -106,7 +159,11 @@ async fn the_older_spellings_of_the_deadline_are_understood() {
         world.until_phase("web", "Healthy").await;
         world.until_label("web").await;
         world.set_image("web", "app:v2-crash");
-        world.until_status("web", "it aborted itself", |status| status.waits.iter().any(|wait| wait.reason == "Aborted")).await;
+        world
+            .until_status("web", "it aborted itself", |status| {
+                status.waits.iter().any(|wait| wait.reason == "Aborted")
+            })
+            .await;
     })
     .await;
 }

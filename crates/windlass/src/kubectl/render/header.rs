@@ -15,7 +15,9 @@ pub(super) fn header(picture: &Picture) -> String {
     let mut text = String::new();
     let mut fact = |label: &str, value: String| {
         let label = format!("{:<LABEL$}", format!("{label}:"));
-        text.push_str(&format!("{}{value}\n", paint(FAINT, &label)));
+        text.push_str(&paint(FAINT, &label));
+        text.push_str(&value);
+        text.push('\n');
     };
     fact("Name", paint(BOLD, rollout.name()));
     fact("Namespace", rollout.namespace().to_owned());
@@ -31,7 +33,9 @@ pub(super) fn header(picture: &Picture) -> String {
         fact("Step", step.clone());
     }
     revisions(picture, status, &mut fact);
-    fact("Replicas", replicas(status));
+    if status.replicas.is_some() {
+        fact("Replicas", replicas(status));
+    }
     if let Some(message) = &status.message {
         fact("Message", wrap(message, WIDTH - LABEL, &" ".repeat(LABEL)));
     }

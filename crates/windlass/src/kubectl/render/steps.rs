@@ -52,21 +52,17 @@ fn progress(rollout: &RolloutPlugin, index: usize) -> (&'static str, Style) {
     }
 }
 
-/// A step as its author would say it.
+/// A step as its author would say it; one with several things in it is wrong, and shows them all.
 fn words(step: &Step, hold: Option<Hold>) -> String {
-    if let Some(weight) = step.set_weight {
-        return format!("setWeight {weight}");
-    }
-    if let Some(pause) = &step.pause {
-        return match (hold, &pause.duration) {
-            (Some(Hold::For(duration)), _) => format!("pause {}", duration_words(duration)),
-            (_, None) => "pause until promoted".to_owned(),
-            (_, Some(Value::String(duration))) => format!("pause {duration}"),
-            (_, Some(duration)) => format!("pause {duration}"),
-        };
-    }
-    if step.analysis.is_some() {
-        return "analysis".to_owned();
-    }
-    step.other.keys().next().cloned().unwrap_or_else(|| "empty step".to_owned())
+    let weight = step.set_weight.map(|weight| format!("setWeight {weight}"));
+    let pause = step.pause.as_ref().map(|pause| match (hold, &pause.duration) {
+        (Some(Hold::For(duration)), _) => format!("pause {}", duration_words(duration)),
+        (_, None) => "pause until promoted".to_owned(),
+        (_, Some(Value::String(duration))) => format!("pause {duration}"),
+        (_, Some(duration)) => format!("pause {duration}"),
+    });
+    let analysis = step.analysis.as_ref().map(|_| "analysis".to_owned());
+    let known = [weight, pause, analysis].into_iter().flatten();
+    let things: Vec<String> = known.chain(step.other.keys().cloned()).collect();
+    if things.is_empty() { "empty step".to_owned() } else { things.join(" + ") }
 }

@@ -75,12 +75,11 @@ fn line(row: &[Cell], widths: &[usize], indent: &str) -> String {
     text
 }
 
-/// Words in lines of at most `width` columns; lines after the first one are behind an indent.
+/// Words in lines of at most `width` columns, not counting the indent that lines after the first one are behind.
 pub(super) fn wrap(text: &str, width: usize, indent: &str) -> String {
     let mut lines = vec![String::new()];
     for word in text.split_whitespace() {
-        let behind = if lines.len() > 1 { indent.width() } else { 0 };
-        let room = width.saturating_sub(behind + seen_width(word) + 1);
+        let room = width.saturating_sub(seen_width(word) + 1);
         match lines.last_mut() {
             Some(line) if line.is_empty() => line.push_str(word),
             Some(line) if seen_width(line) <= room => {

@@ -56,7 +56,14 @@ fn root(now: Timestamp, picture: &Picture) -> Vec<Cell> {
 fn workload(now: Timestamp, picture: &Picture) -> Vec<Cell> {
     let name = branch(&[], true).and(PLAIN, picture.rollout.workload_words());
     let Some(set) = &picture.set else {
-        return vec![name, Cell::styled(BAD, format!("{FAILED} not found"))];
+        // Nothing but StatefulSets was looked for.
+        let known = picture.rollout.spec.workload_ref.kind == "StatefulSet";
+        let state = if known {
+            Cell::styled(BAD, format!("{FAILED} not found"))
+        } else {
+            Cell::styled(FAINT, "? not looked at")
+        };
+        return vec![name, state];
     };
     let created = set.metadata.creation_timestamp.as_ref().map(|time| age_words(time.0, now));
     vec![name, Cell::new(hold_words(set)), Cell::default(), Cell::new(created.unwrap_or_default())]

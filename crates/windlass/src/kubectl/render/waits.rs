@@ -27,12 +27,10 @@ fn one(now: Timestamp, wait: &WaitNote) -> String {
     let since = wait.since.as_ref().map(|since| format!(" (for {})", age_words(since.0, now)));
     let message = format!("{}{}", wait.message, since.unwrap_or_default());
     let mut text = format!("  {bullet} {}\n", wrap(&message, WIDTH - 4, "    "));
-    for pod in &wait.pods {
-        text.push_str(&format!("      {}\n", pod_words(now, pod)));
-    }
+    text.extend(wait.pods.iter().map(|pod| format!("      {}\n", pod_words(now, pod))));
     let ends = format!("ends when: {}", wait.ends_when);
-    text.push_str(&format!("    {}\n", paint(FAINT, &wrap(&ends, WIDTH - 4, "    "))));
-    text
+    let ends = paint(FAINT, &wrap(&ends, WIDTH - 4, "    "));
+    format!("{text}    {ends}\n")
 }
 
 fn pod_words(now: Timestamp, pod: &PodNote) -> String {

@@ -24,9 +24,15 @@ pub(in crate::kubectl) fn why(now: Timestamp, rollout: &RolloutPlugin) -> String
     };
     let mut text = wrap(&phase_line(phase, message), WIDTH, "  ");
     text.push('\n');
-    for (style, label, remark) in remarks(status) {
-        text.push_str(&format!("\n{}\n", paint(style, &wrap(&format!("{label}: {remark}"), WIDTH, "  "))));
-    }
+    text.extend(remarks(status).into_iter().map(|(style, label, remark)| {
+        let remark = wrap(&format!("{label}: {remark}"), WIDTH, "  ");
+        format!(
+            "
+{}
+",
+            paint(style, &remark)
+        )
+    }));
     for wait in &status.waits {
         text.push('\n');
         text.push_str(&one(now, wait));
@@ -48,7 +54,13 @@ fn one(now: Timestamp, wait: &WaitNote) -> String {
         format!("{}{person}\n  {}\n", paint(BOLD, &wait.reason), wrap(&wait.message, WIDTH - 2, "  "));
     let mut fact = |label: &str, value: &str| {
         let label = format!("{label:<11}");
-        text.push_str(&format!("  {}{}\n", paint(FAINT, &label), wrap(value, WIDTH - 13, &" ".repeat(13))));
+        let line = format!(
+            "  {}{}
+",
+            paint(FAINT, &label),
+            wrap(value, WIDTH - 13, &" ".repeat(13))
+        );
+        text.push_str(&line);
     };
     if let Some(since) = &wait.since {
         fact("since:", &moment(now, since));
