@@ -8,7 +8,7 @@ use jiff::Timestamp;
 use tokio::time::Instant;
 use windlass_api::rollout_plugin::{RolloutPlugin, RolloutPluginStatus};
 use windlass_api::{Front, Report};
-use windlass_engine::{Decision, decide};
+use windlass_engine::{Decision, Order, decide};
 use windlass_workloads::{Snapshot, Write, give_back, write};
 
 use crate::cache::{Cached, Caches, Job, Key};
@@ -150,6 +150,9 @@ async fn look_once(context: &Context, job: &Job, key: &Key, inputs: &Inputs) -> 
         return Ok(Looked::Wrote);
     }
     let note = context.note(job);
+    if decision.order == Order::MoveFirst {
+        return make(context, key, inputs, &decision).await;
+    }
     let report = rollout.report(now, &inputs.seen, &decision, note.failure.as_deref());
     let wake = decision.wake.map(|at| instant(now, at));
     let settles = match settle(context, job, &note, rollout, &report) {
@@ -160,13 +163,28 @@ async fn look_once(context: &Context, job: &Job, key: &Key, inputs: &Inputs) -> 
         Settled::Later(at) => Some(at),
         Settled::Nothing => None,
     };
-    if let (Some(next), Some(snapshot)) = (&decision.next, &inputs.snapshot) {
-        tracing::info!(namespace = key.namespace, rollout = key.name, next = ?next, "move");
-        carry_out(context, key, snapshot, write(snapshot, &inputs.name, next)).await?;
-        return Ok(Looked::Wrote);
+    if decision.next.is_some() {
+        return make(context, key, inputs, &decision).await;
     }
-    trace_quiet(key, &decision);
+    tracing::debug!(namespace = key.namespace, rollout = key.name, standing = ?decision.standing, "nothing to do");
     Ok(Looked::Until(wake.into_iter().chain(settles).min()))
+}
+
+/// Makes the move that was decided on.
+async fn make(
+    context: &Context,
+    key: &Key,
+    inputs: &Inputs,
+    decision: &Decision,
+) -> Result<Looked, WriteError> {
+    let (Some(next), Some(snapshot)) = (&decision.next, &inputs.snapshot) else {
+        return Ok(Looked::Until(None));
+    };
+    let started = Instant::now();
+    carry_out(context, key, snapshot, write(snapshot, &inputs.name, next)).await?;
+    let took = started.elapsed();
+    tracing::info!(namespace = key.namespace, rollout = key.name, next = ?next, ?took, "move");
+    Ok(Looked::Wrote)
 }
 
 enum Settled {
@@ -280,8 +298,4 @@ fn instant(now: Timestamp, at: Timestamp) -> Instant {
     let wait = Duration::try_from(at.duration_since(now)).unwrap_or_default();
     // A moment later, so that the clock has surely passed it.
     Instant::now() + wait + Duration::from_millis(1)
-}
-
-fn trace_quiet(key: &Key, decision: &Decision) {
-    tracing::debug!(namespace = key.namespace, rollout = key.name, standing = ?decision.standing, "nothing to do");
 }

@@ -7,7 +7,7 @@ use jiff::Timestamp;
 
 use crate::decision::{Move, PodRef};
 use crate::names::{PodName, PodUid, Revision};
-use crate::observation::{Exposure, Observation, Pod, Slot};
+use crate::observation::{Exposure, Observation, Pod, PodState, Record, Slot};
 use crate::reason::{PodTrouble, Reason, Wait};
 
 /// Where the pods belong: the first `exposed` slots on the target, the others on stable.
@@ -18,6 +18,8 @@ pub(crate) struct Goal<'a> {
     pub(crate) everything: bool,
     pub(crate) target: &'a Revision,
     pub(crate) stable: &'a Revision,
+    /// What is noted on the workload when its exposure changes.
+    pub(crate) record: Option<Record>,
 }
 
 /// How far the workload is from a goal.
@@ -58,7 +60,7 @@ pub(crate) fn align(
 ) -> Alignment {
     let wanted = goal.exposure();
     if seen.exposed() > goal.exposed || (wanted == Exposure::Held && seen.exposure != Exposure::Held) {
-        return Alignment::Move(Move::Expose(wanted));
+        return Alignment::Move(Move::Expose(wanted, goal.record));
     }
     if !seen.settled {
         return Alignment::wait(Reason::ControllerLags, None);
@@ -71,13 +73,13 @@ pub(crate) fn align(
         return alignment;
     }
     if seen.exposed() < goal.exposed && waits_for_exposure(now, seen, goal) {
-        return Alignment::Move(Move::Expose(wanted));
+        return Alignment::Move(Move::Expose(wanted, goal.record));
     }
     if !strays.is_empty() {
         return free_one_at_a_time(now, seen, goal, &strays, freed);
     }
     if seen.exposure != wanted || !seen.marked {
-        return Alignment::Move(Move::Expose(wanted));
+        return Alignment::Move(Move::Expose(wanted, goal.record));
     }
     exposed_pods_are_right(now, seen, goal)
 }
@@ -195,12 +197,14 @@ pub(crate) fn pods_wait(now: Timestamp, slots: &[Slot], revision: &Revision) -> 
     let right =
         |slot: &&Slot| slot.pod.as_ref().is_some_and(|pod| pod.is_on(revision) && pod.is_available(now));
     let pods: Vec<PodTrouble> = slots.iter().filter(|slot| !right(slot)).map(trouble_of).collect();
+    // A healthy pod that still has to be replaced waits since the step began, not since it became healthy.
+    let ill = |pod: &&PodTrouble| !matches!(pod.state, Some(PodState::Ready { available_at }) if available_at <= now);
     if pods.is_empty() {
         return None;
     }
     let wanted = u32::try_from(slots.len()).unwrap_or(u32::MAX);
     let right = wanted - u32::try_from(pods.len()).unwrap_or(wanted);
-    let since = pods.iter().filter_map(|trouble| trouble.since).min();
+    let since = pods.iter().filter(ill).filter_map(|trouble| trouble.since).min();
     Some(Wait { reason: Reason::Pods { revision: revision.clone(), pods, right, wanted }, since })
 }
 

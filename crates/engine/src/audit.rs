@@ -88,15 +88,8 @@ pub fn audit(
 ) -> Vec<Violation> {
     // The memory of a workload that was made again is worth nothing.
     let forgotten = before.workload.as_ref().is_some_and(|workload| *workload != seen.workload);
-    let look = Look {
-        now,
-        plan,
-        seen,
-        decision,
-        intents,
-        was: before.run.as_ref().filter(|_| !forgotten),
-        is: decision.memo.run.as_ref(),
-    };
+    let was = before.run.as_ref().filter(|_| !forgotten).map(|run| with_record(run, seen));
+    let look = Look { now, plan, seen, decision, intents, was: was.as_ref(), is: decision.memo.run.as_ref() };
     let mut found = Vec::new();
     look.exposure(&mut found);
     look.frees(&mut found);
@@ -105,6 +98,18 @@ pub fn audit(
     look.answers(&mut found);
     look.words(before, &mut found);
     found
+}
+
+/// A stage whose exposure was written and recorded was proven then: the look that did it was audited as well.
+fn with_record(run: &Run, seen: &Observation) -> Run {
+    let mut run = run.clone();
+    if let (Journey::Advancing { stage, part }, Some(record)) = (&mut run.journey, seen.recorded)
+        && record.run == run.started_at
+        && record.stage > *stage
+    {
+        (*stage, *part) = (record.stage, Part::Expose);
+    }
+    run
 }
 
 struct Look<'a> {
@@ -124,7 +129,7 @@ impl Look<'_> {
         if let Some(run) = self.is.filter(|run| seen.settled && !self.same(run.expects(), &seen.target)) {
             found.push(Violation::StaleTarget(run.expects().clone()));
         }
-        let Some(Move::Expose(asked)) = self.decision.next else { return };
+        let Some(Move::Expose(asked, _)) = self.decision.next else { return };
         let within = match (asked, self.allowed()) {
             (Exposure::Held, _) => true,
             (Exposure::First(_), Exposure::Held) => false,
@@ -265,7 +270,7 @@ impl Look<'_> {
         }
         let idle = match next {
             Move::Claim => self.seen.claimed,
-            Move::Expose(exposure) => *exposure == self.seen.exposure && self.seen.marked,
+            Move::Expose(exposure, _) => *exposure == self.seen.exposure && self.seen.marked,
             Move::Free(_) => false,
             Move::Release => !self.seen.marked,
         };

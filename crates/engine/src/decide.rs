@@ -8,9 +8,9 @@ mod target;
 
 use jiff::Timestamp;
 
-use crate::decision::{Announcement, Answer, Decision, Move, Standing};
+use crate::decision::{Announcement, Answer, Decision, Move, Order, Standing};
 use crate::intents::{Intents, Rejection};
-use crate::memo::{Journey, Memo, Run};
+use crate::memo::{Journey, Memo, Part, Run};
 use crate::observation::{Observation, PodState, Refusal, Seen};
 use crate::plan::{Flaw, Plan};
 use crate::reason::{Reason, Wait};
@@ -47,6 +47,7 @@ fn stand_still(reason: Reason, memo: &Memo, intents: &Intents) -> Decision {
     Decision {
         memo: memo.clone(),
         next: None,
+        order: Order::MemoFirst,
         lift_pause: false,
         standing: Standing::Degraded,
         waits: vec![Wait { reason, since: None }],
@@ -123,6 +124,30 @@ impl<'a> Pass<'a> {
             run.target = self.seen.known_as(&run.target).clone();
             run.stable = self.seen.known_as(&run.stable).clone();
         }
+        self.catch_up_with_the_record();
+    }
+
+    /// The exposure of a later stage was written, and the memo of it was not: go on from there.
+    fn catch_up_with_the_record(&mut self) {
+        let (Some(run), Some(record)) = (&mut self.memo.run, self.seen.recorded) else { return };
+        if let Journey::Advancing { stage, .. } = run.journey
+            && record.run == run.started_at
+            && record.stage > stage
+        {
+            run.journey = Journey::Advancing { stage: record.stage, part: Part::Expose };
+        }
+    }
+
+    /// Nothing but the stage moved on, and the move itself says so.
+    fn order(&self, next: Option<&Move>) -> Order {
+        let same_run = match (&self.before.run, &self.memo.run) {
+            (Some(before), Some(now)) => before.started_at == now.started_at && before.journey != now.journey,
+            _ => false,
+        };
+        match next {
+            Some(Move::Expose(_, Some(_))) if same_run && self.announcements.is_empty() => Order::MoveFirst,
+            _ => Order::MemoFirst,
+        }
     }
 
     fn forget_nothing_but_say_overdue(&self, step: &mut Step) {
@@ -150,15 +175,25 @@ impl<'a> Pass<'a> {
         {
             run.freed.insert(pod.name.clone(), pod.uid.clone());
         }
+        self.date(&mut waits);
         Decision {
             standing: self.standing(stopped, &waits),
             wake: self.wake(),
+            order: self.order(next.as_ref()),
             memo: self.memo,
             next,
             lift_pause: self.lift_pause,
             waits,
             cautions: self.plan.cautions.clone(),
             announcements: self.announcements,
+        }
+    }
+
+    /// What has no beginning of its own began with the latest progress.
+    fn date(&self, waits: &mut [Wait]) {
+        let Some(at) = self.memo.run.as_ref().and_then(|run| run.progress.at) else { return };
+        for wait in waits.iter_mut().filter(|wait| matches!(wait.reason, Reason::Pods { .. })) {
+            wait.since = wait.since.or(Some(at));
         }
     }
 

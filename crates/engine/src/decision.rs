@@ -5,18 +5,19 @@ use jiff::Timestamp;
 use crate::intents::{Intent, Rejection};
 use crate::memo::{AbortCause, Memo};
 use crate::names::{PodName, PodUid, Revision};
-use crate::observation::Exposure;
+use crate::observation::{Exposure, Record};
 use crate::plan::Caution;
 use crate::reason::{Reason, Wait};
 
-/// What comes out of a look. The memo is stored before the move is made, so that the intent stands in status before
-/// the act.
+/// What comes out of a look.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Decision {
     /// What to remember.
     pub memo: Memo,
     /// The next change of the workload, if any.
     pub next: Option<Move>,
+    /// The move comes first, and the memo is found again from the record that the move leaves: see [`Order`].
+    pub order: Order,
     /// A person's pause has to be lifted, because the same person asked for full promotion.
     pub lift_pause: bool,
     /// How the rollout stands, in one word.
@@ -29,6 +30,17 @@ pub struct Decision {
     pub announcements: Vec<Announcement>,
     /// When to look again though nothing happens.
     pub wake: Option<Timestamp>,
+}
+
+/// What is written first. The rule is the memo, so that the intent stands in status before the act. The one exception
+/// is the step from one stage to the next: its write carries its own record, so nothing is lost by a crash in between,
+/// and pods wait one write less.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Order {
+    /// The memo, then the move.
+    MemoFirst,
+    /// The move, then the memo.
+    MoveFirst,
 }
 
 /// How a rollout stands.
@@ -49,8 +61,8 @@ pub enum Standing {
 pub enum Move {
     /// Mark the workload as having a rollout.
     Claim,
-    /// Let so many pods be on the target, no more.
-    Expose(Exposure),
+    /// Let so many pods be on the target, no more. The record travels in the same write.
+    Expose(Exposure, Option<Record>),
     /// Delete this pod, so that it comes back on the revision it belongs on.
     Free(PodRef),
     /// The run is over: take its mark off and let the workload rest.

@@ -58,8 +58,19 @@ pub struct Observation {
     pub claimed: bool,
     /// The workload carries the mark of a run: others' hands are kept off.
     pub marked: bool,
+    /// How far a run had come when it last exposed pods, as recorded in that very write.
+    pub recorded: Option<Record>,
     /// Revisions that mean the same as another one: each maps to the name used above and in the pods.
     pub aliases: BTreeMap<Revision, Revision>,
+}
+
+/// A note on the workload itself: which run exposed pods, and for which stage.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Record {
+    /// The run, by the moment it started.
+    pub run: Timestamp,
+    /// The stage.
+    pub stage: usize,
 }
 
 /// How many pods the workload is set to have on the target.

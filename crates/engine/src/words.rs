@@ -43,7 +43,7 @@ pub fn explain(reason: &Reason) -> Explanation {
         ),
         Reason::CameBackWrong { pods, revision } => (
             format!(
-                "{} came back on another revision than {revision}, and is not deleted a second time",
+                "came back on another revision than {revision}, and not deleted a second time: {}",
                 names(pods)
             ),
             "look at who makes these pods, then delete them by hand or restart the rollout".to_owned(),
@@ -60,7 +60,7 @@ pub fn explain(reason: &Reason) -> Explanation {
             "scale it up again: the run goes on from stable".to_owned(),
         ),
         Reason::HoldUntil { stage, until } => (
-            format!("holding at step {} until {until}", stage + 1),
+            format!("holding at step {} until {}", stage + 1, moment(*until)),
             "the time is over, or a person promotes".to_owned(),
         ),
         Reason::HoldForPerson { stage } => (
@@ -136,7 +136,7 @@ fn troubles(pods: &[PodTrouble]) -> String {
 fn trouble(pod: &PodTrouble) -> String {
     let state = match &pod.state {
         Some(PodState::Ready { available_at }) if pod.since.is_some_and(|since| since < *available_at) => {
-            format!("ready, available from {available_at}")
+            format!("ready, available from {}", moment(*available_at))
         }
         state => pod_words(state.as_ref()),
     };
@@ -160,8 +160,9 @@ fn pods_remedy(pods: &[PodTrouble]) -> String {
         .iter()
         .find(|pod| matches!(&pod.state, Some(PodState::NotReady { why: Some(why) }) if is_broken(why)));
     match broken {
-        Some(pod) => {
-            format!("{} becomes available: look at its logs and events, or abort to go back", pod.name)
+        Some(pod) => format!("{} becomes available: look at its logs and events", pod.name),
+        None if pods.iter().any(|pod| pod.state == Some(PodState::Terminating)) => {
+            "what is terminating is gone, and its successor available".to_owned()
         }
         None => "these pods are available".to_owned(),
     }
@@ -182,7 +183,7 @@ fn list(items: impl ExactSizeIterator<Item = String>) -> String {
     let more = items.len().saturating_sub(SHOWN);
     let mut text = items.take(SHOWN).collect::<Vec<_>>().join(", ");
     if more > 0 {
-        text.push_str(&format!(" and {more} more"));
+        text = format!("{text} and {more} more");
     }
     text
 }
@@ -201,7 +202,18 @@ pub fn duration_words(duration: SignedDuration) -> String {
     }
 }
 
-/// The age of something, for terminals.
+/// The age of something, for terminals: two units at most, as kubectl does.
 pub fn age_words(since: Timestamp, now: Timestamp) -> String {
-    duration_words(now.duration_since(since))
+    let seconds = now.duration_since(since).as_secs().max(0);
+    match seconds {
+        0..600 => duration_words(SignedDuration::from_secs(seconds)),
+        600..36_000 => duration_words(SignedDuration::from_secs(seconds - seconds % 60)),
+        36_000..172_800 => format!("{}h", seconds / 3600),
+        _ => format!("{}d", seconds / 86_400),
+    }
+}
+
+/// A moment in whole seconds: nobody plans by nanoseconds.
+fn moment(at: Timestamp) -> String {
+    Timestamp::from_second(at.as_second()).unwrap_or(at).to_string()
 }

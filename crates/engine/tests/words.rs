@@ -27,15 +27,15 @@ Working
   until: the write is done
 WaitingForPods
   1 of 7 pods are available on B; waiting for web-5 (does not exist yet), web-4 (terminating on B), web-3 (not ready on B), web-2 (ready, available from 2023-11-14T22:13:50Z on B), web-1 (ready on A) and 1 more
-  until: web-0 becomes available: look at its logs and events, or abort to go back
+  until: web-0 becomes available: look at its logs and events
 WaitingForPods
   2 of 3 pods are available on B; waiting for web-5 (does not exist yet)
   until: these pods are available
 OneAtATime
   web-4, web-3 still to be put right, one at a time; waiting for web-0 (CrashLoopBackOff on B)
-  until: web-0 becomes available: look at its logs and events, or abort to go back
+  until: web-0 becomes available: look at its logs and events
 CameBackWrong (person)
-  web-4, web-3 came back on another revision than A, and is not deleted a second time
+  came back on another revision than A, and not deleted a second time: web-4, web-3
   until: look at who makes these pods, then delete them by hand or restart the rollout
 StableForgotten (person)
   the workload's controller has forgotten A: no pod can be put back on it
@@ -190,6 +190,14 @@ fn durations_have_whole_units_the_largest_first() {
         (3605, "1h0m5s"),
     ] {
         assert_eq!(duration_words(SignedDuration::from_secs(seconds)), words);
+    }
+}
+
+#[test]
+fn an_age_gets_coarser_as_it_grows() {
+    for (seconds, words) in
+        [(-5, "0s"), (90, "1m30s"), (605, "10m"), (3660, "1h1m"), (86_400, "24h"), (259_205, "3d")]
+    {
         assert_eq!(age_words(at(0), at(seconds)), words);
     }
 }

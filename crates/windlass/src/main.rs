@@ -25,10 +25,7 @@ fn main() -> ExitCode {
     match run(cli) {
         Ok(code) => code,
         Err(failure) => {
-            #[expect(clippy::print_stderr, reason = "this is where a person reads what went wrong")]
-            {
-                eprintln!("error: {failure}");
-            }
+            eprintln!("error: {failure}");
             ExitCode::FAILURE
         }
     }

@@ -9,8 +9,8 @@ use k8s_openapi::api::apps::v1::StatefulSet;
 use serde_json::{Value, json};
 use windlass_api::WorkloadKind;
 use windlass_engine::{
-    Exposure, Move, Observation, Pod, PodName, PodState, PodUid, Refusal, Revision, RolloutName, Slot,
-    WorkloadUid,
+    Exposure, Move, Observation, Pod, PodName, PodState, PodUid, Record, Refusal, Revision, RolloutName,
+    Slot, WorkloadUid,
 };
 
 use crate::view::{PodView, RevisionView, Snapshot, label};
@@ -47,8 +47,8 @@ pub struct StatefulSetView {
     pub update_revision: String,
     /// The value of the label that names its rollout.
     pub rollout: Option<String>,
-    /// The mark of a run is on.
-    pub held: bool,
+    /// The mark of a run, if it is on.
+    pub held: Option<String>,
 }
 
 /// How a StatefulSet updates.
@@ -86,7 +86,7 @@ impl StatefulSetView {
             current_revision: revision(status.map(|status| &status.current_revision)),
             update_revision: revision(status.map(|status| &status.update_revision)),
             rollout: label(meta, ROLLOUT_LABEL).cloned(),
-            held: meta.annotations.as_ref().is_some_and(|all| all.contains_key(HELD_ANNOTATION)),
+            held: meta.annotations.as_ref().and_then(|all| all.get(HELD_ANNOTATION)).cloned(),
         }
     }
 
@@ -135,7 +135,8 @@ pub(crate) fn observe(
         slots,
         surplus,
         claimed: set.rollout.as_deref() == Some(rollout.as_str()),
-        marked: set.held,
+        marked: set.held.is_some(),
+        recorded: set.held.as_deref().and_then(read_record),
         aliases,
     })
 }
@@ -225,10 +226,10 @@ fn available_at(set: &StatefulSetView, ready_since: Timestamp) -> Timestamp {
 pub(crate) fn write(set: &StatefulSetView, rollout: &RolloutName, next: &Move) -> Write {
     match next {
         Move::Claim => patch(set, json!({"labels": {ROLLOUT_LABEL: rollout.as_str()}}), None),
-        Move::Expose(exposure) => {
+        Move::Expose(exposure, record) => {
             let marks = json!({
                 "labels": {ROLLOUT_LABEL: rollout.as_str()},
-                "annotations": {HELD_ANNOTATION: "true"},
+                "annotations": {HELD_ANNOTATION: record.map_or_else(|| "true".to_owned(), write_record)},
             });
             patch(set, marks, Some(partition(set, *exposure)))
         }
@@ -238,6 +239,17 @@ pub(crate) fn write(set: &StatefulSetView, rollout: &RolloutName, next: &Move) -
             patch(set, json!({"annotations": {HELD_ANNOTATION: null}}), partition)
         }
     }
+}
+
+/// The value of the mark: which run exposed pods, and for which stage.
+fn write_record(record: Record) -> String {
+    format!("run-{}/stage-{}", record.run.as_nanosecond(), record.stage)
+}
+
+fn read_record(mark: &str) -> Option<Record> {
+    let (run, stage) = mark.split_once('/')?;
+    let run = Timestamp::from_nanosecond(run.strip_prefix("run-")?.parse().ok()?).ok()?;
+    Some(Record { run, stage: stage.strip_prefix("stage-")?.parse().ok()? })
 }
 
 /// Marks off; the partition stays where it is, so nothing moves.

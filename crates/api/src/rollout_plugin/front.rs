@@ -94,6 +94,7 @@ impl RolloutPlugin {
         let stage = decision.memo.run.as_ref().filter(|run| !run.is_aborted()).and_then(Run::stage);
         Some(match (stage, &wait.reason) {
             (_, Reason::Invalid { .. }) => format!("InvalidSpec: {text}"),
+            (_, Reason::HoldUntil { .. } | Reason::HoldForPerson { .. }) => text,
             (Some(stage), _) => format!("step {} of {}: {text}", stage + 1, self.steps()),
             (None, _) => text,
         })

@@ -32,7 +32,7 @@ impl Pass<'_> {
     }
 
     fn answer_abort(&mut self, target_changed: bool) -> Result<(), Rejection> {
-        let Some(run) = &self.memo.run else { return Err(self.no_run()) };
+        let Some(run) = &self.memo.run else { return Err(self.nothing_to_abort()) };
         match run.journey {
             Journey::Aborting { .. } | Journey::Aborted { .. } => Err(Rejection::AlreadyAborted),
             Journey::Returning => Err(Rejection::Returning),
@@ -89,8 +89,7 @@ impl Pass<'_> {
         if abort_too {
             return Err(Rejection::AbortWins);
         }
-        let no_run = self.no_run();
-        let Some(run) = &mut self.memo.run else { return Err(no_run) };
+        let Some(run) = &mut self.memo.run else { return Err(Rejection::NoRun) };
         match run.journey {
             Journey::Aborting { .. } | Journey::Aborted { .. } => Err(Rejection::Aborted),
             Journey::Returning => Err(Rejection::Returning),
@@ -116,8 +115,7 @@ impl Pass<'_> {
         if abort_too {
             return Err(Rejection::AbortWins);
         }
-        let no_run = self.no_run();
-        let Some(run) = &mut self.memo.run else { return Err(no_run) };
+        let Some(run) = &mut self.memo.run else { return Err(Rejection::NoRun) };
         if target_changed || self.seen.known_as(&promotion.target) != &run.target {
             return Err(Rejection::TargetChanged);
         }
@@ -132,7 +130,7 @@ impl Pass<'_> {
         }
     }
 
-    fn no_run(&self) -> Rejection {
+    fn nothing_to_abort(&self) -> Rejection {
         match &self.memo.ended {
             Some(ending) if ending.outcome == Outcome::Completed => Rejection::Completed,
             _ => Rejection::NoRun,

@@ -5,7 +5,7 @@ use jiff::Timestamp;
 use crate::align::{Alignment, Goal, align, forget_what_came_back, pods_wait, trouble};
 use crate::decision::{Announcement, Move};
 use crate::memo::{AbortCause, Journey, Outcome, Part, Run};
-use crate::observation::Exposure;
+use crate::observation::{Exposure, Record};
 use crate::plan::Hold;
 use crate::reason::{Reason, Wait};
 
@@ -34,7 +34,7 @@ impl Pass<'_> {
             return Step::wait(Reason::ControllerLags, None);
         }
         if self.seen.marked {
-            return Step::make(Move::Release);
+            return Step { next: Some(Move::Release), waits: Vec::new() };
         }
         let mut waits: Vec<Wait> =
             pods_wait(self.now, &self.seen.slots, &self.seen.stable).into_iter().collect();
@@ -198,7 +198,7 @@ impl Pass<'_> {
         if self.seen.replicas() > 0 {
             return None;
         }
-        let next = (self.seen.exposure != Exposure::Held).then_some(Move::Expose(Exposure::Held));
+        let next = (self.seen.exposure != Exposure::Held).then_some(Move::Expose(Exposure::Held, None));
         Some(Step { next, waits: vec![Wait { reason: Reason::ParkedAtZero, since: None }] })
     }
 
@@ -207,7 +207,11 @@ impl Pass<'_> {
         let stable = run.stable.clone();
         let target = run.expects().clone();
         let everything = run.journey == Journey::Returning;
-        let goal = Goal { exposed, everything, target: &target, stable: &stable };
+        let record = match run.journey {
+            Journey::Advancing { stage, .. } => Some(Record { run: run.started_at, stage }),
+            _ => None,
+        };
+        let goal = Goal { exposed, everything, target: &target, stable: &stable, record };
         forget_what_came_back(self.seen, goal, &mut run.freed);
         align(self.now, self.seen, goal, &run.freed)
     }

@@ -4,8 +4,8 @@
 use std::collections::BTreeSet;
 
 use windlass_engine::{
-    Announcement, Answer, Decision, Intent, Intents, Memo, Move, Plan, PodUid, Promotion, Reason, Rejection,
-    Seen, Standing, audit, decide,
+    Announcement, Answer, Decision, Intent, Intents, Memo, Move, Order, Plan, PodUid, Promotion, Reason,
+    Rejection, Seen, Standing, audit, decide,
 };
 
 use super::{Rules, World};
@@ -71,8 +71,11 @@ impl Driver {
         if decision.lift_pause {
             self.plan.paused = false;
         }
-        if crash != Crash::BeforeMemo {
-            self.carry_out(&decision, crash);
+        match decision.order {
+            // The memo is found again from the record at the next look.
+            Order::MoveFirst => self.make_move(&decision, crash),
+            Order::MemoFirst if crash == Crash::BeforeMemo => {}
+            Order::MemoFirst => self.carry_out(&decision, crash),
         }
         decision
     }
@@ -84,6 +87,10 @@ impl Driver {
         if let Some(promotion) = self.hold_shown() {
             self.shown = Some(promotion);
         }
+        self.make_move(decision, crash);
+    }
+
+    fn make_move(&mut self, decision: &Decision, crash: Crash) {
         let Some(next) = decision.next.as_ref().filter(|_| crash != Crash::BeforeMove) else { return };
         if let Move::Free(free) = next {
             assert!(self.uids.insert(free.uid.clone()), "I2: {free:?} is deleted a second time");

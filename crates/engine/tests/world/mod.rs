@@ -9,7 +9,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use jiff::{SignedDuration, Timestamp};
 use windlass_engine::{
-    Exposure, Move, Observation, Pod, PodName, PodState, PodUid, Revision, Slot, WorkloadUid,
+    Exposure, Move, Observation, Pod, PodName, PodState, PodUid, Record, Revision, Slot, WorkloadUid,
 };
 
 pub(crate) use driver::Driver;
@@ -63,6 +63,7 @@ pub(crate) struct World {
     pub(crate) partition: u32,
     pub(crate) claimed: bool,
     pub(crate) marked: bool,
+    recorded: Option<Record>,
     pub(crate) generation: u64,
     pub(crate) observed: u64,
     pub(crate) current: Revision,
@@ -94,6 +95,7 @@ impl World {
             partition: if rules.guarded { 0 } else { HOLD },
             claimed: true,
             marked: false,
+            recorded: None,
             generation: 1,
             observed: 1,
             current: a.clone(),
@@ -145,6 +147,7 @@ impl World {
             surplus: self.pods.range(self.replicas..).map(pod).collect(),
             claimed: self.claimed,
             marked: self.marked,
+            recorded: self.recorded,
             aliases: self.aliases.clone(),
         }
     }
@@ -153,8 +156,9 @@ impl World {
     pub(crate) fn apply(&mut self, next: &Move) {
         match next {
             Move::Claim => self.claimed = true,
-            Move::Expose(exposure) => {
+            Move::Expose(exposure, record) => {
                 self.marked = true;
+                self.recorded = *record;
                 self.set_partition(match exposure {
                     Exposure::Held => HOLD,
                     Exposure::First(count) => self.replicas.saturating_sub(*count),
@@ -174,6 +178,7 @@ impl World {
             }
             Move::Release => {
                 self.marked = false;
+                self.recorded = None;
                 self.set_partition(if self.rules.guarded { 0 } else { HOLD });
             }
         }

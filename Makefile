@@ -1,0 +1,51 @@
+# Windlass. `make help` says what each target does; each one installs what it needs.
+
+SHELL := bash
+.SHELLFLAGS := -euo pipefail -c
+.DEFAULT_GOAL := help
+CARGO ?= cargo
+PREFIX ?= $(HOME)/.local
+
+.PHONY: help
+help: ## Say what each target does
+	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  make %-16s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
+
+.PHONY: demo
+demo: build testbed ## See a canary, a bad version and its revert on a real control plane (about a minute)
+	@demo/run
+
+.PHONY: test
+test: lint testbed build ## Run everything: format, lints, licences, unit, property, golden and real-cluster tests
+	@tests/run
+
+.PHONY: lint
+lint: ## Check format, lints (warnings are errors), licences and banned crates
+	@echo "== format"; $(CARGO) fmt --all --check
+	@echo "== lints"; $(CARGO) clippy --quiet --workspace --all-targets -- -D warnings
+	@echo "== licences and banned crates"; tests/licences
+
+.PHONY: build
+build: ## Build the binary, and the kubectl plugin beside it
+	@$(CARGO) build --quiet --package windlass
+	@ln -sf windlass target/debug/kubectl-windlass
+
+.PHONY: cluster
+cluster: testbed ## Start a control plane for a person; prints the KUBECONFIG line; Ctrl-C ends it
+	@exec "$$(testbed/build)/testbed" up --foreground
+
+.PHONY: testbed
+testbed: ## Build the control plane (about 7 minutes the first time, nothing after)
+	@testbed/build > /dev/null
+
+.PHONY: bench
+bench: testbed ## Measure, counted at the API server; writes bench/RESULTS.md (about 10 minutes)
+	@$(CARGO) build --quiet --release --package windlass
+	@$(CARGO) build --quiet --package windlass-bench
+	@WINDLASS_BIN=$(CURDIR)/target/release/windlass target/debug/windlass-bench
+
+.PHONY: install-plugin
+install-plugin: ## Install windlass and kubectl-windlass into PREFIX/bin (default: ~/.local)
+	@$(CARGO) build --quiet --release --package windlass
+	@install -D target/release/windlass $(PREFIX)/bin/windlass
+	@ln -sf windlass $(PREFIX)/bin/kubectl-windlass
+	@echo "installed $(PREFIX)/bin/windlass and kubectl-windlass"
