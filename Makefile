@@ -39,9 +39,8 @@ testbed: ## Build the control plane (about 7 minutes the first time, nothing aft
 
 .PHONY: bench
 bench: testbed ## Measure, counted at the API server; writes bench/RESULTS.md (about 10 minutes)
-	@$(CARGO) build --quiet --release --package windlass
-	@$(CARGO) build --quiet --package windlass-bench
-	@WINDLASS_BIN=$(CURDIR)/target/release/windlass target/debug/windlass-bench
+	@$(CARGO) build --quiet --release --package windlass --package windlass-bench
+	@WINDLASS_BIN=$(CURDIR)/target/release/windlass target/release/windlass-bench
 
 .PHONY: install-plugin
 install-plugin: ## Install windlass and kubectl-windlass into PREFIX/bin (default: ~/.local)

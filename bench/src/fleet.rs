@@ -110,7 +110,7 @@ impl Fleet {
                 return None;
             }
             let done = count().await;
-            next = tokio::time::Instant::now() + Duration::from_millis(250);
+            next = tokio::time::Instant::now() + Duration::from_millis(500);
             (done == self.count).then_some(())
         })
         .await;

@@ -14,7 +14,10 @@ const COUNT: usize = 200;
 
 pub(crate) async fn measure(report: &mut Report) {
     let fleet = Fleet::new("herd", COUNT).await;
+    // Watched like the run with rollouts, so that watching costs both the same.
+    let watched = History::start(&fleet).await;
     let native = native(&fleet).await;
+    drop(watched);
     let controller = Controller::start_with(&["--listen", "none"], "bench-herd");
     fleet.add_rollouts().await;
     let log = bed().audit_log.clone().unwrap();

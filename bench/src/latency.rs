@@ -67,7 +67,10 @@ fn partition_writes(requests: &[Request]) -> Vec<Timestamp> {
     let mut writes: Vec<Timestamp> = requests
         .iter()
         .filter(|request| {
-            request.is_windlass() && request.verb == "patch" && request.object().resource == "statefulsets"
+            request.is_windlass()
+                && request.is_done()
+                && request.verb == "patch"
+                && request.object().resource == "statefulsets"
         })
         .map(|request| request.stage_timestamp)
         .collect();

@@ -21,6 +21,9 @@ use crate::writer::{WriteError, Writer};
 
 /// Counters and texts may move again with the next pod: they are stored once they have stood for this long.
 const SETTLE: Duration = Duration::from_secs(1);
+/// How often counters and texts alone are stored, over all rollouts: with hundreds on their way at once, what their
+/// pods do is written less often, so that the work itself is not slowed down. What matters is always written at once.
+const BETWEEN_TEXTS: Duration = Duration::from_millis(200);
 /// Writes in a row for one rollout before others get their turn. A run needs two to four.
 const WRITES_IN_A_ROW: usize = 16;
 
@@ -31,6 +34,7 @@ pub(crate) struct Context {
     writer: Writer,
     metrics: Arc<Metrics>,
     notes: Mutex<BTreeMap<Job, Note>>,
+    next_text: Mutex<Instant>,
 }
 
 /// What is remembered of a job for as long as the process lives; losing it loses nothing.
@@ -51,7 +55,14 @@ enum Looked {
 
 impl Context {
     pub(crate) fn new(caches: Arc<Caches>, queue: Arc<Queue>, writer: Writer, metrics: Arc<Metrics>) -> Self {
-        Self { caches, queue, writer, metrics, notes: Mutex::default() }
+        Self {
+            caches,
+            queue,
+            writer,
+            metrics,
+            notes: Mutex::default(),
+            next_text: Mutex::new(Instant::now()),
+        }
     }
 
     fn notes(&self) -> MutexGuard<'_, BTreeMap<Job, Note>> {
@@ -211,11 +222,17 @@ fn settle(
         return Settled::Store;
     }
     let since = note.unsettled_since.unwrap_or_else(Instant::now);
-    if since.elapsed() >= SETTLE {
-        return Settled::Store;
-    }
     context.update(job, |note| note.unsettled_since = Some(since));
-    Settled::Later(since + SETTLE)
+    let now = Instant::now();
+    if now < since + SETTLE {
+        return Settled::Later(since + SETTLE);
+    }
+    let mut next_text = context.next_text.lock().unwrap_or_else(PoisonError::into_inner);
+    if now < *next_text {
+        return Settled::Later(*next_text);
+    }
+    *next_text = now + BETWEEN_TEXTS;
+    Settled::Store
 }
 
 /// Events first, then the status they belong to: a crash in between tells an event again under the same name.

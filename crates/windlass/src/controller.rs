@@ -14,9 +14,8 @@ use crate::failure::Failure;
 /// Serves rollouts until a signal comes.
 pub(crate) fn run(connection: &Connection, arguments: &ControllerArguments) -> Result<ExitCode, Failure> {
     start_logging(arguments)?;
-    // Two threads do: the work is waiting for the API server.
-    let runtime = tokio::runtime::Builder::new_multi_thread()
-        .worker_threads(2)
+    // One thread does: the work is waiting for the API server, and a hand-over between threads costs more than a decision.
+    let runtime = tokio::runtime::Builder::new_current_thread()
         .enable_all()
         .build()
         .map_err(|error| Failure::Refused(format!("cannot start the runtime: {error}")))?;

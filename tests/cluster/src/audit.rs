@@ -70,6 +70,11 @@ impl Request {
         matches!(self.verb.as_str(), "create" | "update" | "patch" | "delete" | "deletecollection")
     }
 
+    /// It was done, and not refused.
+    pub fn is_done(&self) -> bool {
+        self.response_status.as_ref().is_some_and(|answer| (200..300).contains(&answer.code))
+    }
+
     /// The controller under test sent it.
     pub fn is_windlass(&self) -> bool {
         self.user.username == "system:serviceaccount:windlass:windlass"

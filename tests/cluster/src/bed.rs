@@ -115,6 +115,21 @@ impl Bed {
         }
     }
 
+    /// The folder with kubectl; none means the PATH.
+    pub fn bin(&self) -> Option<&Path> {
+        self.bin.as_deref()
+    }
+
+    /// The binary under test.
+    pub fn windlass_program(&self) -> PathBuf {
+        windlass_binary()
+    }
+
+    /// The top of the checkout.
+    pub fn root(&self) -> PathBuf {
+        root()
+    }
+
     /// Runs kubectl; `input` goes to its standard input.
     pub fn kubectl(&self, user: User, arguments: &[&str], input: &str) -> Output {
         let program = self.bin.as_ref().map_or_else(|| PathBuf::from("kubectl"), |bin| bin.join("kubectl"));

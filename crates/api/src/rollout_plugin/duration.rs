@@ -17,7 +17,8 @@ pub(super) fn parse(duration: &Value) -> Option<SignedDuration> {
 }
 
 fn go_duration(text: &str) -> Option<SignedDuration> {
-    let parsed: Duration = text.parse().ok()?;
+    // Go takes no empty duration, the parser here does.
+    let parsed: Duration = Some(text).filter(|text| !text.is_empty())?.parse().ok()?;
     let positive = SignedDuration::try_from(std::time::Duration::from(parsed)).ok()?;
     Some(if parsed.is_negative() { -positive } else { positive })
 }

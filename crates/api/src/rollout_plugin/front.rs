@@ -57,7 +57,7 @@ impl Front for RolloutPlugin {
         self.tell_run(&mut status, &decision.memo);
         status.conditions = conditions(self, &old, &status, now, decision, failure);
         let events = events(self, &old, &status, decision);
-        let urgent = status.essence() != old.essence();
+        let urgent = status.essence() != old.essence() && !is_passing(&old, decision);
         Report { status, urgent, events }
     }
 }
@@ -130,6 +130,18 @@ impl RolloutPlugin {
         status.restart_count = (run.restarts > 0).then(|| i32::try_from(run.restarts).unwrap_or(i32::MAX));
         status.restarted_at = run.restarted_at.map(time);
     }
+}
+
+/// The workload's controller has not answered a change yet. It will in a moment, and that is what is worth storing.
+fn is_passing(old: &RolloutPluginStatus, decision: &Decision) -> bool {
+    let same_memo = old
+        .memo
+        .as_ref()
+        .is_some_and(|memo| serde_json::to_value(&decision.memo).ok().as_ref() == Some(memo));
+    same_memo
+        && decision.announcements.is_empty()
+        && !decision.waits.is_empty()
+        && decision.reasons().all(|reason| *reason == Reason::ControllerLags)
 }
 
 fn shown_hold(run: &Run) -> Option<Promotion> {

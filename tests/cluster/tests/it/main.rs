@@ -7,6 +7,7 @@ mod canary;
 mod change;
 mod crash;
 mod deadline;
+mod docs;
 mod hold;
 mod lens;
 mod people;

@@ -1,0 +1,23 @@
+//! The definition as it is installed, in full: a change of it is a change for every user.
+#![expect(clippy::unwrap_used, reason = "this is test code")]
+
+use windlass_api::{crds, to_yaml};
+
+#[test]
+fn the_definition_is_the_one_that_was_reviewed() {
+    let text: Vec<String> = crds().iter().map(|crd| to_yaml(crd).unwrap()).collect();
+    insta::assert_snapshot!("rolloutplugins", text.join("---\n"));
+}
+
+#[test]
+fn the_first_columns_are_upstreams() {
+    let crd = &crds()[0];
+    let columns: Vec<&str> = crd.spec.versions[0]
+        .additional_printer_columns
+        .as_ref()
+        .unwrap()
+        .iter()
+        .map(|column| column.name.as_str())
+        .collect();
+    assert_eq!(columns, ["Status", "Plugin", "Age", "Step", "Updated", "Ready", "Message"]);
+}

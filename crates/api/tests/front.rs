@@ -1,0 +1,241 @@
+//! The `RolloutPlugin` front, golden in and out: manifests to plans, decisions to status.
+#![expect(clippy::unwrap_used, clippy::panic, reason = "this is test code")]
+
+use std::collections::BTreeMap;
+
+use jiff::{SignedDuration, Timestamp};
+use proptest::prelude::*;
+use windlass_api::rollout_plugin::RolloutPlugin;
+use windlass_api::{Front, to_yaml};
+use windlass_engine::{
+    AbortCause, Decision, Exposure, Intents, Journey, Memo, Observation, Part, Pod, PodName, PodState,
+    PodUid, Progress, Revision, Run, Seen, Slot, WorkloadUid, decide,
+};
+
+const SEED: &str = include_str!("../../../tests/cluster/tests/it/seed-003.yaml");
+
+fn rollout(yaml: &str) -> RolloutPlugin {
+    let mut rollout: RolloutPlugin = serde_saphyr::from_str(yaml).unwrap();
+    rollout.metadata.generation = Some(1);
+    rollout
+}
+
+fn seed() -> RolloutPlugin {
+    rollout(SEED.split("---\n").nth(1).unwrap())
+}
+
+fn with_steps(steps: &str) -> RolloutPlugin {
+    rollout(&format!(
+        "apiVersion: argoproj.io/v1alpha1
+kind: RolloutPlugin
+metadata: {{name: web, namespace: data}}
+spec:
+  workloadRef: {{apiVersion: apps/v1, kind: StatefulSet, name: web}}
+  plugin: {{name: statefulset}}
+  strategy: {{canary: {{steps: {steps}}}}}
+"
+    ))
+}
+
+fn at(second: i64) -> Timestamp {
+    Timestamp::from_second(1_800_000_000 + second).unwrap()
+}
+
+/// Five pods, the first `updated` of them on B.
+fn observation(updated: usize, ready: bool) -> Observation {
+    let pod = |rank: usize| {
+        let name = PodName::new(format!("web-{}", 4 - rank));
+        let new = rank < updated;
+        let state = if ready || !new {
+            PodState::Ready { available_at: Timestamp::UNIX_EPOCH }
+        } else {
+            PodState::NotReady { why: Some("CrashLoopBackOff".to_owned()) }
+        };
+        let revision = Some(Revision::new(if new { "web-b" } else { "web-a" }));
+        Slot {
+            name: name.clone(),
+            pod: Some(Pod { name, uid: PodUid::new(format!("uid-{rank}")), revision, state, since: at(-60) }),
+        }
+    };
+    Observation {
+        workload: WorkloadUid::new("set"),
+        settled: true,
+        stable: Revision::new("web-a"),
+        target: Revision::new("web-b"),
+        exposure: if updated == 0 {
+            Exposure::Held
+        } else {
+            Exposure::First(u32::try_from(updated).unwrap())
+        },
+        slots: (0..5).map(pod).collect(),
+        surplus: Vec::new(),
+        claimed: true,
+        marked: true,
+        recorded: None,
+        aliases: BTreeMap::new(),
+    }
+}
+
+/// Looks once and stores what came out, as the controller does.
+fn look(rollout: &mut RolloutPlugin, now: Timestamp, seen: &Observation) -> Decision {
+    let asked = rollout.asked();
+    let seen = Seen::Workload(seen.clone());
+    let decision =
+        decide(now, asked.plan.as_ref().map_err(Vec::as_slice), &seen, &asked.memo, &asked.intents);
+    rollout.status = Some(rollout.report(now, &seen, &decision, None).status);
+    decision
+}
+
+fn status_yaml(rollout: &RolloutPlugin) -> String {
+    to_yaml(rollout.status.as_ref().unwrap()).unwrap()
+}
+
+#[test]
+fn the_seed_manifest_becomes_nine_stages() {
+    let mut seed = seed();
+    seed.metadata.namespace = Some("argo-rollouts".to_owned());
+    insta::assert_debug_snapshot!("seed_003_plan", seed.asked().plan.unwrap());
+    assert_eq!(seed.workload().unwrap().to_string(), "StatefulSet my-statefulset");
+}
+
+#[test]
+fn every_alias_of_the_built_in_plugin_is_known() {
+    for name in ["argoproj/statefulset", "statefulset", "statefulset-plugin"] {
+        let mut rollout = with_steps("[{setWeight: 20}]");
+        rollout.spec.plugin.name = name.to_owned();
+        assert!(rollout.asked().plan.is_ok(), "{name}");
+    }
+}
+
+#[test]
+fn both_spellings_of_the_deadline_are_read_and_the_newer_wins() {
+    let mut rollout = with_steps("[{setWeight: 20}]");
+    rollout.spec.progress_deadline_seconds = Some(30);
+    rollout.spec.progress_deadline_abort = Some(true);
+    let deadline = rollout.asked().plan.unwrap().deadline;
+    assert_eq!((deadline.after, deadline.abort), (SignedDuration::from_secs(30), true));
+    rollout.spec.plugin.config = Some(serde_json::json!({"timeoutSeconds": "40", "timeoutAbort": false}));
+    let deadline = rollout.asked().plan.unwrap().deadline;
+    assert_eq!((deadline.after, deadline.abort), (SignedDuration::from_secs(40), false));
+}
+
+#[test]
+fn every_flaw_is_named_at_once() {
+    let mut rollout =
+        with_steps("[{setWeight: 101}, {}, {pause: {duration: soon}}, {setWeight: 5, pause: {}}]");
+    rollout.spec.plugin.name = "acme/x".to_owned();
+    rollout.spec.workload_ref.namespace = Some("other".to_owned());
+    let flaws: Vec<String> = rollout.asked().plan.unwrap_err().into_iter().map(|flaw| flaw.text).collect();
+    insta::assert_snapshot!("flaws", flaws.join("\n"));
+}
+
+#[test]
+fn a_run_in_its_first_step_is_told_with_the_pod_it_waits_for() {
+    let mut rollout = with_steps("[{setWeight: 20}, {pause: {}}, {setWeight: 100}]");
+    look(&mut rollout, at(0), &observation(0, true));
+    look(&mut rollout, at(5), &observation(1, false));
+    insta::assert_snapshot!("progressing", status_yaml(&rollout));
+}
+
+#[test]
+fn a_pause_is_told_as_upstream_tells_it_and_clearing_it_promotes() {
+    let mut rollout = with_steps("[{setWeight: 20}, {pause: {}}, {setWeight: 100}]");
+    look(&mut rollout, at(0), &observation(0, true));
+    look(&mut rollout, at(5), &observation(1, true));
+    insta::assert_snapshot!("paused", status_yaml(&rollout));
+    assert_eq!(rollout.asked().intents, Intents::default());
+    rollout.status.as_mut().unwrap().pause_conditions = None;
+    let promotion = rollout.asked().intents.promote.unwrap();
+    assert_eq!((promotion.target.as_str(), promotion.stage), ("web-b", 1));
+}
+
+#[test]
+fn an_abort_is_told_as_upstream_tells_it() {
+    let mut rollout = with_steps("[{setWeight: 40}, {pause: {}}, {setWeight: 100}]");
+    look(&mut rollout, at(0), &observation(0, true));
+    look(&mut rollout, at(5), &observation(2, true));
+    rollout.status.as_mut().unwrap().abort = true;
+    look(&mut rollout, at(9), &observation(2, true));
+    insta::assert_snapshot!("aborting", status_yaml(&rollout));
+}
+
+#[test]
+fn a_failed_write_is_told_as_a_reconciliation_error_and_gone_when_it_works() {
+    let mut rollout = with_steps("[{setWeight: 20}]");
+    look(&mut rollout, at(0), &observation(0, true));
+    let asked = rollout.asked();
+    let seen = Seen::Workload(observation(0, true));
+    let decision =
+        decide(at(1), asked.plan.as_ref().map_err(Vec::as_slice), &seen, &asked.memo, &asked.intents);
+    let failed = rollout.report(at(1), &seen, &decision, Some("patching StatefulSet data/web: forbidden"));
+    assert!(failed.urgent);
+    assert_eq!(failed.status.phase.as_deref(), Some("Degraded"));
+    assert_eq!(failed.status.condition("Progressing").unwrap().reason, "ReconciliationError");
+    assert_eq!(failed.events[0].reason, "ReconciliationError");
+    rollout.status = Some(failed.status);
+    let mended = rollout.report(at(2), &seen, &decision, None);
+    assert_eq!(mended.status.condition("Progressing").unwrap().reason, "RolloutPluginProgressing");
+    assert_eq!(rollout.asked().memo, decision.memo, "the run is where it was");
+}
+
+#[test]
+fn at_rest_a_second_look_changes_nothing_and_tells_nothing() {
+    let mut rollout = with_steps("[{setWeight: 100}]");
+    let mut seen = observation(0, true);
+    seen.target = seen.stable.clone();
+    seen.marked = false;
+    look(&mut rollout, at(0), &seen);
+    let before = rollout.status.clone();
+    let decision = look(&mut rollout, at(600), &seen);
+    assert_eq!(rollout.status, before);
+    assert!(decision.announcements.is_empty() && decision.next.is_none());
+}
+
+#[test]
+fn a_status_that_cannot_be_read_is_no_memo() {
+    let mut rollout = with_steps("[{setWeight: 20}]");
+    look(&mut rollout, at(0), &observation(0, true));
+    rollout.status.as_mut().unwrap().memo = Some(serde_json::json!({"run": 7}));
+    assert_eq!(rollout.asked().memo, Memo::default());
+}
+
+prop_compose! {
+    fn memo()(
+        journey in prop_oneof![
+            (0..9_usize).prop_map(|stage| Journey::Advancing { stage, part: Part::Expose }),
+            (0..9_usize, 0..9_i64).prop_map(|(stage, since)| Journey::Advancing { stage, part: Part::Hold { since: at(since) } }),
+            Just(Journey::Completing),
+            Just(Journey::Returning),
+            (0..9_usize).prop_map(|stage| Journey::Aborting { cause: AbortCause::Person, at: at(3), stage }),
+            (0..9_usize).prop_map(|stage| Journey::Aborted { cause: AbortCause::Deadline, at: at(3), stage }),
+        ],
+        best in 0..9_u32,
+        overdue: bool,
+        running: bool,
+        restarts in 0..3_u32,
+        nanos in 0..1_000_000_000_i32,
+    ) -> Memo {
+        let run = Run {
+            journey,
+            restarts,
+            progress: Progress { at: Some(Timestamp::new(1_800_000_000, nanos).unwrap()), best, overdue },
+            ..Run::start(at(1), Revision::new("web-b"), Revision::new("web-a"))
+        };
+        Memo { workload: Some(WorkloadUid::new("set")), run: running.then_some(run), ended: None }
+    }
+}
+
+proptest! {
+    #[test]
+    fn what_is_remembered_survives_the_status(memo in memo()) {
+        let mut rollout = with_steps("[{setWeight: 20}, {pause: {}}]");
+        let seen = Seen::Workload(observation(1, true));
+        let mut decision = decide(at(0), rollout.asked().plan.as_ref().map_err(Vec::as_slice), &seen, &memo, &Intents::default());
+        decision.memo = memo.clone();
+        let status = rollout.report(at(0), &seen, &decision, None).status;
+        let text = serde_json::to_string(&status).unwrap();
+        rollout.status = Some(serde_json::from_str(&text).unwrap());
+        prop_assert_eq!(rollout.asked().memo, memo);
+        prop_assert_eq!(rollout.asked().intents, Intents::default());
+    }
+}

@@ -1,0 +1,358 @@
+//! The documents: every command in them runs, and every file, heading, target and test they name exists.
+//!
+//! A fenced block is tagged `sh` or `text`. `text` shows something. `sh` runs: the blocks of a file make one script, run
+//! in order in a namespace of its own. `sh no-run=REASON` does not, for one of the reasons below.
+#![expect(
+    clippy::panic,
+    clippy::print_stdout,
+    reason = "a file that cannot be read is a failed test; `--nocapture` shows what a reader sees"
+)]
+
+use std::collections::BTreeSet;
+use std::path::{Path, PathBuf};
+use std::process::Command;
+
+use windlass_bed::{User, World, bed, test};
+
+/// Why a block is not run.
+const REASONS: [(&str, &str); 5] = [
+    ("make", "that would be a test in a test; that the target exists is checked instead"),
+    ("cargo", "that would be a test in a test"),
+    ("cluster-wide", "it would change the cluster under the other tests"),
+    ("stays", "it runs until somebody interrupts it"),
+    ("personal", "it changes the shell or the home of whoever runs it"),
+];
+
+/// How long the commands of one file may take. Generous: the machine may be busy.
+const LIMIT: &str = "300";
+
+/// One test per document, so that a failure names the file, and the list of them.
+macro_rules! documents {
+    ($($test:ident: $file:literal,)*) => {
+        const DOCUMENTS: &[&str] = &[$($file),*];
+        $(#[tokio::test]
+        async fn $test() {
+            run($file).await;
+        })*
+    };
+}
+
+documents! {
+    every_command_of_the_readme_runs: "README.md",
+    every_command_of_canary_runs: "docs/canary.md",
+    every_command_of_coming_from_argo_runs: "docs/coming-from-argo.md",
+    every_command_of_dependencies_runs: "docs/dependencies.md",
+    every_command_of_install_runs: "docs/install.md",
+    every_command_of_metrics_runs: "docs/metrics.md",
+    every_command_of_operate_runs: "docs/operate.md",
+    every_command_of_statefulsets_runs: "docs/statefulsets.md",
+    every_command_of_testing_runs: "docs/testing.md",
+    every_command_of_troubleshoot_runs: "docs/troubleshoot.md",
+}
+
+/// One fenced block.
+struct Block {
+    line: usize,
+    tag: String,
+    text: String,
+}
+
+impl Block {
+    fn runs(&self) -> bool {
+        self.tag == "sh"
+    }
+
+    fn skipped_because(&self) -> Option<&str> {
+        self.tag.strip_prefix("sh no-run=")
+    }
+}
+
+fn root() -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).ancestors().nth(2).unwrap().to_owned()
+}
+
+fn read(file: &str) -> String {
+    std::fs::read_to_string(root().join(file)).unwrap_or_else(|error| panic!("{file}: {error}"))
+}
+
+fn blocks(file: &str) -> Vec<Block> {
+    let mut blocks = Vec::new();
+    let mut open: Option<Block> = None;
+    for (index, line) in read(file).lines().enumerate() {
+        match (line.strip_prefix("```"), &mut open) {
+            (Some(tag), None) => {
+                open = Some(Block { line: index + 1, tag: tag.to_owned(), text: String::new() });
+            }
+            (Some(_), Some(_)) => blocks.extend(open.take()),
+            (None, Some(block)) => block.text += &format!("{line}\n"),
+            (None, None) => {}
+        }
+    }
+    assert!(open.is_none(), "{file}: a block is not closed");
+    blocks
+}
+
+/// The lines outside of blocks.
+fn prose(file: &str) -> String {
+    let mut inside = false;
+    let outside = |line: &&str| {
+        let fence = line.starts_with("```");
+        inside ^= fence;
+        !inside && !fence
+    };
+    let text = read(file);
+    text.lines().filter(outside).map(|line| format!("{line}\n")).collect()
+}
+
+/// Every document, ARCHITECTURE.md and CONTRIBUTING.md included.
+fn all_documents() -> Vec<&'static str> {
+    DOCUMENTS.iter().copied().chain(["ARCHITECTURE.md", "CONTRIBUTING.md", "CHANGELOG.md"]).collect()
+}
+
+async fn run(file: &str) {
+    let blocks: Vec<Block> = blocks(file).into_iter().filter(Block::runs).collect();
+    if blocks.is_empty() {
+        return;
+    }
+    let name = file.to_lowercase().replace(['/', '.'], "-");
+    test(&name, async |world| {
+        // A document that starts a controller is the one that serves its namespace.
+        if blocks.iter().any(|block| block.text.contains("windlass controller")) {
+            world.kill_controller();
+        }
+        let folder = folder(world);
+        let mut script = "trap 'kill $(jobs -p) 2>/dev/null || true' EXIT\n".to_owned();
+        for block in &blocks {
+            script += &format!("echo '── {file}:{}' >&2\n{}", block.line, block.text);
+        }
+        std::fs::write(folder.join("script"), script).unwrap();
+        let path = std::env::var("PATH").unwrap_or_default();
+        let output = Command::new("timeout")
+            .args([LIMIT, "bash", "-euo", "pipefail", "script"])
+            .current_dir(&folder)
+            .env("HOME", &folder)
+            .env("KUBECONFIG", folder.join("kubeconfig"))
+            .env("PATH", format!("{}:{path}", folder.join("bin").display()))
+            .output()
+            .unwrap();
+        let (out, err) = (String::from_utf8_lossy(&output.stdout), String::from_utf8_lossy(&output.stderr));
+        println!("{out}");
+        assert!(output.status.success(), "{file}: {}\n{out}\n{err}", output.status);
+        std::fs::remove_dir_all(&folder).unwrap();
+    })
+    .await;
+}
+
+/// A home for whoever follows the document: the commands on the PATH, the manifests of the checkout at hand, and the
+/// world's namespace as the context's own.
+fn folder(world: &World) -> PathBuf {
+    let folder = std::env::temp_dir().join(format!("windlass-docs-{}", world.namespace));
+    let bin = folder.join("bin");
+    std::fs::create_dir_all(&bin).unwrap();
+    let windlass = bed().windlass_program().canonicalize().unwrap();
+    for name in ["windlass", "kubectl-windlass"] {
+        std::os::unix::fs::symlink(&windlass, bin.join(name)).unwrap();
+    }
+    if let Some(programs) = bed().bin() {
+        std::os::unix::fs::symlink(programs.join("kubectl"), bin.join("kubectl")).unwrap();
+    }
+    std::os::unix::fs::symlink(bed().root().join("manifests"), folder.join("manifests")).unwrap();
+    let kubeconfig = folder.join("kubeconfig");
+    std::fs::copy(bed().kubeconfig(User::Developer), &kubeconfig).unwrap();
+    let mine = ["config", "set-context", "--current", "--namespace", &world.namespace];
+    let mut command = Command::new(bed().bin().map_or("kubectl".into(), |programs| programs.join("kubectl")));
+    assert!(command.arg("--kubeconfig").arg(&kubeconfig).args(mine).output().unwrap().status.success());
+    folder
+}
+
+#[test]
+fn every_document_is_among_those_that_are_run() {
+    let files = std::fs::read_dir(root().join("docs")).unwrap().map(|entry| entry.unwrap().file_name());
+    for file in files.map(|name| name.into_string().unwrap()).filter(|name| name.ends_with(".md")) {
+        assert!(DOCUMENTS.contains(&format!("docs/{file}").as_str()), "docs/{file} has no test");
+    }
+}
+
+#[test]
+fn every_block_is_shown_run_or_skipped_for_a_known_reason() {
+    let (mut run, mut skipped) = (0, 0);
+    for file in all_documents() {
+        for block in blocks(file) {
+            let place = format!("{file}:{}", block.line);
+            run += usize::from(block.runs());
+            if let Some(reason) = block.skipped_because() {
+                skipped += 1;
+                assert!(REASONS.iter().any(|(known, _)| *known == reason), "{place}: no reason {reason}");
+            } else {
+                assert!(["sh", "text"].contains(&block.tag.as_str()), "{place}: tag {:?}", block.tag);
+            }
+        }
+    }
+    println!("{run} blocks run, {skipped} are skipped");
+    assert!(run > skipped, "{run} blocks run, {skipped} are skipped");
+}
+
+#[test]
+fn every_make_target_that_is_named_exists() {
+    let makefile = read("Makefile");
+    let known = |target: &str| makefile.lines().any(|line| line.starts_with(&format!("{target}:")));
+    let mut named = 0;
+    for file in all_documents() {
+        let skipped = blocks(file).into_iter().filter(|block| block.skipped_because() == Some("make"));
+        let commands: Vec<String> =
+            skipped.flat_map(|block| block.text.lines().map(str::to_owned).collect::<Vec<_>>()).collect();
+        for command in commands.iter().map(String::as_str).chain(quoted(&prose(file))) {
+            let Some(target) = command.strip_prefix("make ") else { continue };
+            let target = target.split_whitespace().next().unwrap();
+            assert!(known(target), "{file}: there is no `make {target}`");
+            named += 1;
+        }
+    }
+    assert!(named > 0);
+}
+
+/// What stands between single backticks.
+fn quoted(text: &str) -> impl Iterator<Item = &str> {
+    text.lines().flat_map(|line| line.split('`').skip(1).step_by(2))
+}
+
+#[test]
+fn every_link_leads_somewhere() {
+    for file in all_documents() {
+        let text = prose(file);
+        for target in text.split("](").skip(1).filter_map(|rest| rest.split(')').next()) {
+            if target.contains("://") {
+                continue;
+            }
+            let (path, anchor) = target.split_once('#').unwrap_or((target, ""));
+            let here = Path::new(file).parent().unwrap();
+            let named = if path.is_empty() { PathBuf::from(file) } else { here.join(path) };
+            assert!(exists(&named), "{file}: {target} does not exist");
+            if !anchor.is_empty() {
+                let headings = read(named.to_str().unwrap());
+                let found =
+                    headings.lines().filter(|line| line.starts_with('#')).any(|line| slug(line) == anchor);
+                assert!(found, "{file}: {target} has no such heading");
+            }
+        }
+    }
+}
+
+#[test]
+fn every_file_that_is_named_exists() {
+    const TOP: [&str; 9] =
+        [".ci/", "bench/", "crates/", "demo/", "docs/", "manifests/", "testbed/", "tests/", "target/"];
+    for file in all_documents() {
+        let text = prose(file);
+        for name in quoted(&text).filter(|name| TOP.iter().any(|top| name.starts_with(top))) {
+            if name.starts_with("target/") || name.contains(['*', ' ', '{']) {
+                continue;
+            }
+            assert!(exists(Path::new(name)), "{file}: {name} does not exist");
+        }
+    }
+}
+
+/// A file that a make target writes may not be there yet.
+fn exists(path: &Path) -> bool {
+    root().join(path).exists() || {
+        let name = path.components().filter(|part| *part != std::path::Component::ParentDir);
+        let name: PathBuf = name.collect();
+        let written = format!("writes {}", name.display());
+        read("Makefile").lines().any(|line| line.contains("## ") && line.contains(&written))
+    }
+}
+
+/// The anchor of a heading, as GitHub makes it.
+fn slug(heading: &str) -> String {
+    let text = heading.trim_start_matches('#').trim().to_lowercase();
+    let kept = text.chars().filter(|letter| letter.is_alphanumeric() || " -_".contains(*letter));
+    kept.map(|letter| if letter == ' ' { '-' } else { letter }).collect()
+}
+
+#[test]
+fn every_test_named_in_the_architecture_exists() {
+    let source = rust_files(&root().join("crates")) + &rust_files(&root().join("tests/cluster"));
+    let text = prose("ARCHITECTURE.md");
+    let named: BTreeSet<&str> = quoted(&text).filter(|name| is_test_name(name)).collect();
+    assert!(named.len() > 30, "{} tests are named", named.len());
+    for name in named {
+        assert!(source.contains(&format!("fn {name}(")), "ARCHITECTURE.md names no test: {name}");
+    }
+}
+
+/// Tests are sentences: at least four words.
+fn is_test_name(name: &str) -> bool {
+    name.matches('_').count() >= 3
+        && name.chars().all(|letter| letter == '_' || letter.is_ascii_alphanumeric())
+}
+
+fn rust_files(folder: &Path) -> String {
+    let mut text = String::new();
+    for entry in std::fs::read_dir(folder).unwrap() {
+        let path = entry.unwrap().path();
+        if path.is_dir() {
+            text += &rust_files(&path);
+        } else if path.extension().is_some_and(|extension| extension == "rs") {
+            text += &std::fs::read_to_string(&path).unwrap();
+        }
+    }
+    text
+}
+
+#[test]
+fn every_word_the_code_can_say_is_explained() {
+    let rows = [
+        ("crates/engine/src/reason.rs", "docs/troubleshoot.md"),
+        ("crates/api/src/rollout_plugin/conditions.rs", "docs/troubleshoot.md"),
+        ("crates/api/src/rollout_plugin/events.rs", "docs/troubleshoot.md"),
+    ];
+    for (source, document) in rows {
+        let document_text = read(document);
+        let source = read(source);
+        let words = source.split('"').skip(1).step_by(2).filter(|word| is_code(word));
+        for word in words.filter(|word| !["True", "False", "Unknown"].contains(word)) {
+            assert!(document_text.contains(&format!("`{word}`")), "{document} does not explain {word}");
+        }
+    }
+    let metrics = read("crates/controller/src/metrics.rs");
+    for name in metrics.split('"').filter(|word| word.starts_with("rolloutplugin_")) {
+        assert!(
+            read("docs/metrics.md").contains(&format!("`{name}")),
+            "docs/metrics.md does not explain {name}"
+        );
+    }
+}
+
+/// One word that starts with a capital letter.
+fn is_code(word: &str) -> bool {
+    word.starts_with(|first: char| first.is_ascii_uppercase())
+        && word.len() > 3
+        && word.chars().all(|letter| letter.is_ascii_alphanumeric())
+}
+
+#[test]
+fn every_dependency_has_its_reason() {
+    let reasons = read("docs/dependencies.md");
+    let manifests =
+        ["crates/api", "crates/controller", "crates/engine", "crates/windlass", "crates/workloads"];
+    for manifest in manifests {
+        let text = read(&format!("{manifest}/Cargo.toml"));
+        let names =
+            text.lines().skip_while(|line| *line != "[dependencies]").take_while(|line| *line != "[lints]");
+        let names = names.filter_map(|line| line.split(['.', ' ', '=']).next());
+        for name in names.filter(|name| !name.is_empty() && !name.starts_with(['[', '#'])) {
+            let known = name.starts_with("windlass-") || reasons.contains(&format!("`{name}`"));
+            assert!(known, "docs/dependencies.md does not say why {name} is there");
+        }
+    }
+}
+
+#[test]
+fn the_documents_name_no_machine() {
+    for file in all_documents() {
+        for word in ["/work/", "/root/", "/home/"] {
+            assert!(!read(file).contains(word), "{file} names a path of some machine: {word}");
+        }
+    }
+}
