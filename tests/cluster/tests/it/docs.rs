@@ -136,9 +136,9 @@ async fn run(file: &str) {
             .output()
             .unwrap();
         let (out, err) = (String::from_utf8_lossy(&output.stdout), String::from_utf8_lossy(&output.stderr));
+        std::fs::remove_dir_all(&folder).unwrap();
         println!("{out}");
         assert!(output.status.success(), "{file}: {}\n{out}\n{err}", output.status);
-        std::fs::remove_dir_all(&folder).unwrap();
     })
     .await;
 }
