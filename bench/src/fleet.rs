@@ -117,7 +117,7 @@ impl Fleet {
     }
 
     /// Takes everything away again.
-    pub(crate) async fn end(self) {
+    pub(crate) fn end(self) {
         bed().kubectl_ok(
             User::Admin,
             &["delete", "namespace", &self.namespace, "--wait=true", "--timeout=300s"],

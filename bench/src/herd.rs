@@ -40,7 +40,7 @@ pub(crate) async fn measure(report: &mut Report) {
     );
     drop(history);
     drop(controller);
-    fleet.end().await;
+    fleet.end();
 }
 
 /// The StatefulSet controller alone.

@@ -41,7 +41,7 @@ pub(crate) async fn measure(report: &mut Report) {
         p99 < 100.0,
     );
     drop(controller);
-    fleet.end().await;
+    fleet.end();
 }
 
 /// Both the set and its rollout say that it is done.

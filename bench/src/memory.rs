@@ -42,7 +42,7 @@ pub(crate) async fn measure(report: &mut Report) {
     );
     report.add("writes in 30 s at rest", writes.to_string(), "none", "0 / some", writes == 0);
     drop(controller);
-    fleet.end().await;
+    fleet.end();
 }
 
 /// The resident set of a process, in MB (10^6 bytes).

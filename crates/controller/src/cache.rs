@@ -124,7 +124,7 @@ impl Cached for StatefulSet {
 
     fn keep(&self, index: &mut Index) -> Vec<Job> {
         let view = Workload::StatefulSet(StatefulSetView::of(self));
-        index.keep_workload(Key::of(&self.metadata), version(&self.metadata), view)
+        index.keep_workload(&Key::of(&self.metadata), version(&self.metadata), view)
     }
 
     fn forget(&self, index: &mut Index) -> Vec<Job> {
@@ -137,7 +137,7 @@ impl Cached for Pod {
 
     fn keep(&self, index: &mut Index) -> Vec<Job> {
         let Some(owner) = owner(&self.metadata) else { return Vec::new() };
-        index.keep_pod(owner, Key::of(&self.metadata), version(&self.metadata), PodView::of(self))
+        index.keep_pod(&owner, Key::of(&self.metadata), version(&self.metadata), PodView::of(self))
     }
 
     fn forget(&self, index: &mut Index) -> Vec<Job> {
@@ -152,7 +152,7 @@ impl Cached for ControllerRevision {
 
     fn keep(&self, index: &mut Index) -> Vec<Job> {
         let Some(owner) = owner(&self.metadata) else { return Vec::new() };
-        index.keep_revision(owner, Key::of(&self.metadata), version(&self.metadata), RevisionView::of(self))
+        index.keep_revision(&owner, Key::of(&self.metadata), version(&self.metadata), RevisionView::of(self))
     }
 
     fn forget(&self, index: &mut Index) -> Vec<Job> {

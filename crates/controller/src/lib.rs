@@ -12,6 +12,7 @@ mod queue;
 mod reconcile;
 mod retry;
 mod server;
+mod slim;
 mod watch;
 mod writer;
 

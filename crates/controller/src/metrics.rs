@@ -110,6 +110,9 @@ fn labels(key: &Key) -> RolloutLabels {
     RolloutLabels { namespace: key.namespace.clone(), name: key.name.clone() }
 }
 
+/// Reads one number off a rollout.
+type Number = fn(&RolloutPlugin) -> Option<i32>;
+
 /// What the caches know of each rollout.
 struct Rollouts {
     caches: Arc<Caches>,
@@ -144,7 +147,6 @@ impl Collector for Rollouts {
         for rollout in &rollouts {
             one.encode(info.encode_family(&info_labels(rollout))?)?;
         }
-        type Number = fn(&RolloutPlugin) -> Option<i32>;
         let numbers: [(&str, &str, Number); 3] = [
             ("rolloutplugin_workload_replicas_desired", "Pods wanted", |it| it.status.as_ref()?.replicas),
             ("rolloutplugin_workload_replicas_updated", "Pods on the wanted revision", |it| {

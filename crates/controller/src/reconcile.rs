@@ -23,7 +23,7 @@ use crate::writer::{WriteError, Writer};
 const SETTLE: Duration = Duration::from_secs(1);
 /// How often counters and texts alone are stored, over all rollouts: with hundreds on their way at once, what their
 /// pods do is written less often, so that the work itself is not slowed down. What matters is always written at once.
-const BETWEEN_TEXTS: Duration = Duration::from_millis(200);
+const BETWEEN_TEXTS: Duration = Duration::from_millis(500);
 /// Writes in a row for one rollout before others get their turn. A run needs two to four.
 const WRITES_IN_A_ROW: usize = 16;
 

@@ -16,6 +16,7 @@ use windlass_api::rollout_plugin::RolloutPlugin;
 
 use crate::cache::{Cached, Caches, Job, Key, Kind, Scope};
 use crate::queue::Queue;
+use crate::slim::{Slim, Slimmed};
 
 /// Objects per page of a first listing: large enough for few requests, small enough for little memory at once.
 const PAGE: u32 = 200;
@@ -44,10 +45,9 @@ where
     }
 }
 
-async fn follow<K>(api: Api<K>, caches: Arc<Caches>, queue: Arc<Queue>) -> &'static str
+async fn follow<K>(api: Api<Slim<K>>, caches: Arc<Caches>, queue: Arc<Queue>) -> &'static str
 where
-    K: Cached + Resource<DynamicType = ()> + Clone + Debug + Send + Sync + 'static,
-    K: serde::de::DeserializeOwned,
+    K: Cached + Slimmed + Clone + Debug + Send + Sync + 'static,
 {
     let mut listing = Listing::default();
     let stream = watcher(api, watcher::Config::default().page_size(PAGE)).default_backoff();
@@ -68,16 +68,13 @@ struct Listing {
     children: BTreeSet<String>,
 }
 
-fn take<K>(event: Event<K>, listing: &mut Listing, caches: &Caches, queue: &Queue)
-where
-    K: Cached + Resource<DynamicType = ()>,
-{
+fn take<K: Cached + Slimmed>(event: Event<Slim<K>>, listing: &mut Listing, caches: &Caches, queue: &Queue) {
     let jobs = match event {
         Event::Init => {
             *listing = Listing::default();
             Vec::new()
         }
-        Event::InitApply(object) => {
+        Event::InitApply(Slim(object)) => {
             note(&object, listing);
             object.keep(&mut caches.write())
         }
@@ -91,8 +88,8 @@ where
             }
             jobs
         }
-        Event::Apply(object) => object.keep(&mut caches.write()),
-        Event::Delete(object) => object.forget(&mut caches.write()),
+        Event::Apply(Slim(object)) => object.keep(&mut caches.write()),
+        Event::Delete(Slim(object)) => object.forget(&mut caches.write()),
     };
     // Before everything was listed once, absence means nothing; the first look covers what came in till then.
     if caches.is_synced() {
@@ -100,7 +97,7 @@ where
     }
 }
 
-fn note<K: Cached + Resource<DynamicType = ()>>(object: &K, listing: &mut Listing) {
+fn note<K: Cached + Slimmed>(object: &K, listing: &mut Listing) {
     let meta = object.meta();
     match K::KIND {
         Kind::Rollouts | Kind::Workloads => drop(listing.keys.insert(Key::of(meta))),

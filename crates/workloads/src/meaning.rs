@@ -9,26 +9,35 @@ use serde_json::{Map, Value};
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) struct Meaning(u64);
 
+/// A value that a control plane fills in.
+enum Filled {
+    Text(&'static str),
+    Number(i64),
+    Truth(bool),
+}
+
+use Filled::{Number, Text, Truth};
+
 /// Defaults of the pod's own spec.
-const POD_DEFAULTS: [(&str, &str); 5] = [
-    ("restartPolicy", "\"Always\""),
-    ("dnsPolicy", "\"ClusterFirst\""),
-    ("schedulerName", "\"default-scheduler\""),
-    ("terminationGracePeriodSeconds", "30"),
-    ("enableServiceLinks", "true"),
+const POD_DEFAULTS: [(&str, Filled); 5] = [
+    ("restartPolicy", Text("Always")),
+    ("dnsPolicy", Text("ClusterFirst")),
+    ("schedulerName", Text("default-scheduler")),
+    ("terminationGracePeriodSeconds", Number(30)),
+    ("enableServiceLinks", Truth(true)),
 ];
 
 /// Defaults that mean the same wherever in a pod's spec they stand.
-const DEFAULTS: [(&str, &str); 9] = [
-    ("terminationMessagePath", "\"/dev/termination-log\""),
-    ("terminationMessagePolicy", "\"File\""),
-    ("protocol", "\"TCP\""),
-    ("successThreshold", "1"),
-    ("failureThreshold", "3"),
-    ("periodSeconds", "10"),
-    ("timeoutSeconds", "1"),
-    ("defaultMode", "420"),
-    ("divisor", "\"0\""),
+const DEFAULTS: [(&str, Filled); 9] = [
+    ("terminationMessagePath", Text("/dev/termination-log")),
+    ("terminationMessagePolicy", Text("File")),
+    ("protocol", Text("TCP")),
+    ("successThreshold", Number(1)),
+    ("failureThreshold", Number(3)),
+    ("periodSeconds", Number(10)),
+    ("timeoutSeconds", Number(1)),
+    ("defaultMode", Number(420)),
+    ("divisor", Text("0")),
 ];
 
 /// The meaning of a template.
@@ -61,7 +70,7 @@ fn prune_template(template: &Value) -> Value {
     Value::Object(pruned)
 }
 
-fn without_empty(value: &Value, defaults: &[(&str, &str)]) -> Value {
+fn without_empty(value: &Value, defaults: &[(&str, Filled)]) -> Value {
     match value {
         Value::Object(fields) => Value::Object(
             fields
@@ -76,8 +85,15 @@ fn without_empty(value: &Value, defaults: &[(&str, &str)]) -> Value {
     }
 }
 
-fn is_default(key: &str, value: &Value, defaults: &[(&str, &str)]) -> bool {
-    defaults.iter().any(|(name, default)| *name == key && value.to_string() == *default)
+fn is_default(key: &str, value: &Value, defaults: &[(&str, Filled)]) -> bool {
+    defaults.iter().any(|(name, default)| {
+        *name == key
+            && match default {
+                Text(text) => value == text,
+                Number(number) => value == number,
+                Truth(truth) => value == truth,
+            }
+    })
 }
 
 /// Nothing there, in each of its spellings. An empty string is something: an environment variable may be set to it.

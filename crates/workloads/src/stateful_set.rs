@@ -225,18 +225,18 @@ fn available_at(set: &StatefulSetView, ready_since: Timestamp) -> Timestamp {
 /// The one request that makes a move.
 pub(crate) fn write(set: &StatefulSetView, rollout: &RolloutName, next: &Move) -> Write {
     match next {
-        Move::Claim => patch(set, json!({"labels": {ROLLOUT_LABEL: rollout.as_str()}}), None),
+        Move::Claim => patch(set, &json!({"labels": {ROLLOUT_LABEL: rollout.as_str()}}), None),
         Move::Expose(exposure, record) => {
             let marks = json!({
                 "labels": {ROLLOUT_LABEL: rollout.as_str()},
                 "annotations": {HELD_ANNOTATION: record.map_or_else(|| "true".to_owned(), write_record)},
             });
-            patch(set, marks, Some(partition(set, *exposure)))
+            patch(set, &marks, Some(partition(set, *exposure)))
         }
         Move::Free(pod) => Write::DeletePod(pod.clone()),
         Move::Release => {
             let partition = (set.partition() != 0).then_some(0);
-            patch(set, json!({"annotations": {HELD_ANNOTATION: null}}), partition)
+            patch(set, &json!({"annotations": {HELD_ANNOTATION: null}}), partition)
         }
     }
 }
@@ -254,7 +254,7 @@ fn read_record(mark: &str) -> Option<Record> {
 
 /// Marks off; the partition stays where it is, so nothing moves.
 pub(crate) fn give_back(set: &StatefulSetView) -> Write {
-    patch(set, json!({"labels": {ROLLOUT_LABEL: null}, "annotations": {HELD_ANNOTATION: null}}), None)
+    patch(set, &json!({"labels": {ROLLOUT_LABEL: null}, "annotations": {HELD_ANNOTATION: null}}), None)
 }
 
 fn partition(set: &StatefulSetView, exposure: Exposure) -> i32 {
@@ -266,8 +266,8 @@ fn partition(set: &StatefulSetView, exposure: Exposure) -> i32 {
 
 /// A merge patch, not an apply: it creates the `rollingUpdate` block where a manifest left it out, touches nothing
 /// else in it (`maxUnavailable` stays), and fails when the set is another one or has changed since it was read.
-fn patch(set: &StatefulSetView, metadata: Value, partition: Option<i32>) -> Write {
-    let mut body = json!({"metadata": metadata});
+fn patch(set: &StatefulSetView, marks: &Value, partition: Option<i32>) -> Write {
+    let mut body = json!({"metadata": marks});
     body["metadata"]["uid"] = json!(set.uid);
     body["metadata"]["resourceVersion"] = json!(set.resource_version);
     if let Some(partition) = partition {

@@ -100,11 +100,10 @@ impl RevisionView {
 
 /// The first word somebody has for what is wrong: a waiting container, the scheduler, the pod's own reason, its phase.
 fn trouble(status: &PodStatus) -> Option<String> {
-    let containers =
+    let mut containers =
         status.init_container_statuses.iter().flatten().chain(status.container_statuses.iter().flatten());
     containers
-        .filter_map(waiting)
-        .next()
+        .find_map(waiting)
         .or_else(|| unschedulable(status))
         .or_else(|| status.reason.clone().filter(|reason| !reason.is_empty()))
         .or_else(|| status.phase.clone().filter(|phase| phase != "Running"))

@@ -26,7 +26,8 @@ spec:
 
 /// A rollout of the StatefulSet of the same name; `steps` are YAML flow items, such as `{setWeight: 20}`.
 pub fn rollout(name: &str, steps: &[&str]) -> String {
-    let steps: String = steps.iter().map(|step| format!("      - {step}\n")).collect();
+    let steps: Vec<String> = steps.iter().map(|step| format!("      - {step}")).collect();
+    let steps = steps.join("\n");
     format!(
         "apiVersion: argoproj.io/v1alpha1
 kind: RolloutPlugin
@@ -42,6 +43,7 @@ spec:
   strategy:
     canary:
       steps:
-{steps}"
+{steps}
+"
     )
 }

@@ -45,7 +45,7 @@ impl Record {
             while let Some(event) = stream.next().await {
                 match event {
                     Ok(Event::InitApply(pod) | Event::Apply(pod)) => {
-                        into.lock().unwrap().push(sighting(&pod, false))
+                        into.lock().unwrap().push(sighting(&pod, false));
                     }
                     Ok(Event::Delete(pod)) => into.lock().unwrap().push(sighting(&pod, true)),
                     Ok(Event::InitDone) => {

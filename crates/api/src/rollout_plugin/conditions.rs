@@ -166,15 +166,15 @@ fn completed(old: &RolloutPluginStatus, new: &RolloutPluginStatus, decision: &De
         let was = old.condition(COMPLETED);
         let now = decision.standing == Standing::Healthy
             || was.is_some_and(|was| was.status == "True") && new.current_revision == new.updated_revision;
-        return if now { Some(completed) } else { was.and_then(not_completed_unchanged) };
+        return if now { Some(completed) } else { was.map(not_completed_unchanged) };
     };
     old.condition(COMPLETED)?;
     let message = format!("RolloutPlugin not completed, started update to revision {}", run.target);
     Some(("False", "RolloutPluginNotCompleted", message))
 }
 
-fn not_completed_unchanged(condition: &Condition) -> Said {
-    Some(("False", "RolloutPluginNotCompleted", condition.message.clone()))
+fn not_completed_unchanged(condition: &Condition) -> (&'static str, &'static str, String) {
+    ("False", "RolloutPluginNotCompleted", condition.message.clone())
 }
 
 fn unguarded(decision: &Decision) -> Said {

@@ -92,11 +92,11 @@ impl RolloutPlugin {
         let wait = decision.waits.first()?;
         let text = explain(&wait.reason).headline;
         let stage = decision.memo.run.as_ref().filter(|run| !run.is_aborted()).and_then(Run::stage);
-        Some(match (stage, &wait.reason) {
-            (_, Reason::Invalid { .. }) => format!("InvalidSpec: {text}"),
-            (_, Reason::HoldUntil { .. } | Reason::HoldForPerson { .. }) => text,
-            (Some(stage), _) => format!("step {} of {}: {text}", stage + 1, self.steps()),
-            (None, _) => text,
+        let says_the_step = matches!(wait.reason, Reason::HoldUntil { .. } | Reason::HoldForPerson { .. });
+        Some(match stage {
+            _ if matches!(wait.reason, Reason::Invalid { .. }) => format!("InvalidSpec: {text}"),
+            Some(stage) if !says_the_step => format!("step {} of {}: {text}", stage + 1, self.steps()),
+            _ => text,
         })
     }
 

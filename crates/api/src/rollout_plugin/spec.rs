@@ -1,6 +1,8 @@
 //! What a person writes. The schema refuses only what has the wrong type; everything else is admitted and answered
 //! with a condition, as upstream's users know it. Fields of upstream that Windlass does not serve are kept instead of
 //! pruned, so that asking for them is answered and not silently dropped.
+#![expect(clippy::doc_markdown, reason = "these comments are what `kubectl explain` shows: plain text")]
+#![expect(clippy::duplicated_attributes, reason = "two columns may have the same type")]
 
 use std::collections::BTreeMap;
 

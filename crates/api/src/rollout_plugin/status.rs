@@ -1,5 +1,6 @@
 //! What Windlass writes back: upstream's fields as upstream's users know them, and beside them the waits (why is
 //! nothing happening?) and the memo.
+#![expect(clippy::doc_markdown, reason = "these comments are what `kubectl explain` shows: plain text")]
 
 use std::collections::BTreeMap;
 
@@ -11,6 +12,7 @@ use super::spec::any_object;
 
 /// What became of the rollout. People act by setting abort, restart or promoteFull to true, or by clearing
 /// pauseConditions.
+#[expect(clippy::struct_excessive_bools, reason = "the triggers are upstream's fields")]
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase", default)]
 pub struct RolloutPluginStatus {
@@ -67,7 +69,9 @@ pub struct RolloutPluginStatus {
     pub restarted_at: Option<Time>,
     /// The state in parts, for tools.
     #[serde(skip_serializing_if = "Vec::is_empty")]
-    #[schemars(extend("x-kubernetes-list-type" = "map", "x-kubernetes-list-map-keys" = ["type"]))]
+    // One writer, so the list is atomic, as upstream's: tracking each field of each condition costs the server more
+    // than the rest of the write.
+    #[schemars(extend("x-kubernetes-list-type" = "atomic"))]
     pub conditions: Vec<Condition>,
     /// Pods wanted.
     #[serde(skip_serializing_if = "Option::is_none")]

@@ -94,9 +94,9 @@ impl Index {
         self.concerned(&workload)
     }
 
-    pub(crate) fn keep_workload(&mut self, key: Key, version: u64, workload: Workload) -> Vec<Job> {
+    pub(crate) fn keep_workload(&mut self, key: &Key, version: u64, workload: Workload) -> Vec<Job> {
         let (new_uid, old_uid) =
-            (uid(&workload).to_owned(), self.workloads.get(&key).map(|old| uid(old).to_owned()));
+            (uid(&workload).to_owned(), self.workloads.get(key).map(|old| uid(old).to_owned()));
         if !self.workloads.keep(key.clone(), version, Arc::new(workload)) {
             return Vec::new();
         }
@@ -104,7 +104,7 @@ impl Index {
             self.workload_by_uid.remove(&old);
         }
         self.workload_by_uid.insert(new_uid, key.clone());
-        self.concerned(&key)
+        self.concerned(key)
     }
 
     pub(crate) fn forget_workload(&mut self, key: &Key) -> Vec<Job> {
@@ -114,10 +114,10 @@ impl Index {
         self.concerned(key)
     }
 
-    pub(crate) fn keep_pod(&mut self, owner: String, key: Key, version: u64, pod: PodView) -> Vec<Job> {
+    pub(crate) fn keep_pod(&mut self, owner: &str, key: Key, version: u64, pod: PodView) -> Vec<Job> {
         let news =
-            self.children.entry(owner.clone()).or_default().pods.keep(key.name, version, Arc::new(pod));
-        if news { self.owners(&owner) } else { Vec::new() }
+            self.children.entry(owner.to_owned()).or_default().pods.keep(key.name, version, Arc::new(pod));
+        if news { self.owners(owner) } else { Vec::new() }
     }
 
     /// A successor of the same name may be known already: only the pod of that uid is forgotten.
@@ -143,14 +143,14 @@ impl Index {
 
     pub(crate) fn keep_revision(
         &mut self,
-        owner: String,
+        owner: &str,
         key: Key,
         version: u64,
         revision: RevisionView,
     ) -> Vec<Job> {
-        let children = self.children.entry(owner.clone()).or_default();
+        let children = self.children.entry(owner.to_owned()).or_default();
         let news = children.revisions.keep(key.name, version, Arc::new(revision));
-        if news { self.owners(&owner) } else { Vec::new() }
+        if news { self.owners(owner) } else { Vec::new() }
     }
 
     pub(crate) fn forget_revision(&mut self, owner: &str, key: &Key) -> Vec<Job> {
@@ -183,39 +183,25 @@ impl Index {
         }
     }
 
-    /// Children are listed by uid and name, because names alone repeat across namespaces and successors.
+    /// Pods are listed by uid, revisions by owner and name: names alone repeat across namespaces and successors.
     fn retain_children(&mut self, kind: super::Kind, listed: &BTreeSet<String>) -> Vec<Job> {
         let mut owners = Vec::new();
         for (owner, children) in &mut self.children {
-            let gone: Vec<String> = match kind {
-                super::Kind::Pods => children
-                    .pods
-                    .values()
-                    .filter(|pod| !listed.contains(&pod.uid))
-                    .map(|pod| pod.name.clone())
-                    .collect(),
-                _ => {
-                    let listed_here = |name: &String| listed.contains(&format!("{owner}/{name}"));
-                    children.revisions.keys().filter(|name| !listed_here(name)).cloned().collect()
-                }
+            let lost = if kind == super::Kind::Pods {
+                children.pods.retain(|_, pod| listed.contains(&pod.uid))
+            } else {
+                children.revisions.retain(|name, _| listed.contains(&format!("{owner}/{name}")))
             };
-            for name in &gone {
-                match kind {
-                    super::Kind::Pods => drop(children.pods.forget(name)),
-                    _ => drop(children.revisions.forget(name)),
-                }
-            }
-            if !gone.is_empty() {
+            if lost {
                 owners.push(owner.clone());
             }
         }
-        owners
-            .iter()
-            .flat_map(|owner| {
-                self.drop_if_childless(owner);
-                self.owners(owner)
-            })
-            .collect()
+        let mut jobs = Vec::new();
+        for owner in &owners {
+            self.drop_if_childless(owner);
+            jobs.extend(self.owners(owner));
+        }
+        jobs
     }
 
     fn drop_if_childless(&mut self, owner: &str) {

@@ -35,6 +35,13 @@ impl<K: Ord + Clone, T: PartialEq> Kept<K, T> {
         self.by_key.remove(key).map(|(_, value)| value)
     }
 
+    /// Keeps what `stays`; true when something was forgotten.
+    pub(crate) fn retain(&mut self, stays: impl Fn(&K, &T) -> bool) -> bool {
+        let before = self.by_key.len();
+        self.by_key.retain(|key, (_, value)| stays(key, value));
+        self.by_key.len() < before
+    }
+
     pub(crate) fn get(&self, key: &K) -> Option<&Arc<T>> {
         self.by_key.get(key).map(|(_, value)| value)
     }

@@ -84,7 +84,7 @@ fn blocks(file: &str) -> Vec<Block> {
                 open = Some(Block { line: index + 1, tag: tag.to_owned(), text: String::new() });
             }
             (Some(_), Some(_)) => blocks.extend(open.take()),
-            (None, Some(block)) => block.text += &format!("{line}\n"),
+            (None, Some(block)) => block.text.extend([line, "\n"]),
             (None, None) => {}
         }
     }
@@ -101,7 +101,7 @@ fn prose(file: &str) -> String {
         !inside && !fence
     };
     let text = read(file);
-    text.lines().filter(outside).map(|line| format!("{line}\n")).collect()
+    text.lines().filter(outside).flat_map(|line| [line, "\n"]).collect()
 }
 
 /// Every document, ARCHITECTURE.md and CONTRIBUTING.md included.
@@ -123,7 +123,8 @@ async fn run(file: &str) {
         let folder = folder(world);
         let mut script = "trap 'kill $(jobs -p) 2>/dev/null || true' EXIT\n".to_owned();
         for block in &blocks {
-            script += &format!("echo '── {file}:{}' >&2\n{}", block.line, block.text);
+            let said = format!("echo '── {file}:{}' >&2\n", block.line);
+            script.extend([said.as_str(), block.text.as_str()]);
         }
         std::fs::write(folder.join("script"), script).unwrap();
         let path = std::env::var("PATH").unwrap_or_default();
@@ -168,7 +169,10 @@ fn folder(world: &World) -> PathBuf {
 #[test]
 fn every_document_is_among_those_that_are_run() {
     let files = std::fs::read_dir(root().join("docs")).unwrap().map(|entry| entry.unwrap().file_name());
-    for file in files.map(|name| name.into_string().unwrap()).filter(|name| name.ends_with(".md")) {
+    for file in files
+        .map(|name| name.into_string().unwrap())
+        .filter(|name| std::path::Path::new(name).extension().is_some_and(|end| end == "md"))
+    {
         assert!(DOCUMENTS.contains(&format!("docs/{file}").as_str()), "docs/{file} has no test");
     }
 }

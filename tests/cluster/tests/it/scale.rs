@@ -82,7 +82,7 @@ async fn scaling_to_zero_parks_the_run_and_scaling_up_goes_on_from_stable() {
             (world.count_on(&target).await == 1 && world.count_on(&stable).await == 2).then_some(())
         })
         .await;
-        assert_eq!(record.revisions_of("web-0"), [stable.clone()], "born on stable");
+        assert_eq!(record.revisions_of("web-0"), [stable.as_str()], "born on stable");
         assert_eq!(record.most_on(&target), 1);
         world.until_paused_at("web", 1).await;
         world.patch_status("web", PROMOTE);
