@@ -4,10 +4,9 @@ use std::time::Duration;
 
 use tokio::time::Instant;
 use windlass_bed::audit;
-use windlass_bed::{Controller, bed};
+use windlass_bed::{Controller, History, bed};
 
 use crate::fleet::{Fleet, updated};
-use crate::order::History;
 use crate::report::Report;
 
 const COUNT: usize = 200;
@@ -15,14 +14,14 @@ const COUNT: usize = 200;
 pub(crate) async fn measure(report: &mut Report) {
     let fleet = Fleet::new("herd", COUNT).await;
     // Watched like the run with rollouts, so that watching costs both the same.
-    let watched = History::start(&fleet).await;
+    let watched = History::start(&fleet.client, &fleet.namespace).await;
     let native = native(&fleet).await;
     drop(watched);
     let controller = Controller::start_with(&["--listen", "none"], "bench-herd");
     fleet.add_rollouts().await;
     let log = bed().audit_log.clone().unwrap();
     let from = quiet_position(&log).await;
-    let history = History::start(&fleet).await;
+    let history = History::start(&fleet.client, &fleet.namespace).await;
     let start = Instant::now();
     fleet.change("app:v3").await;
     until_all_healthy(&fleet).await;

@@ -1,5 +1,4 @@
 //! The definition as it is installed, in full: a change of it is a change for every user.
-#![expect(clippy::unwrap_used, reason = "this is test code")]
 
 use windlass_api::{crds, to_yaml};
 

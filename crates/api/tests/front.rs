@@ -239,3 +239,25 @@ proptest! {
         prop_assert_eq!(rollout.asked().intents, Intents::default());
     }
 }
+
+#[test]
+fn the_next_stage_is_not_urgent_but_a_pause_an_abort_and_an_overdue_run_are() {
+    let mut rollout = with_steps("[{setWeight: 20}, {setWeight: 40}, {pause: {}}, {setWeight: 100}]");
+    look(&mut rollout, at(0), &observation(0, true));
+    let urgent = |rollout: &RolloutPlugin, second: i64, seen: &Observation| {
+        let (asked, seen) = (rollout.asked(), Seen::Workload(seen.clone()));
+        let plan = asked.plan.as_ref().map_err(Vec::as_slice);
+        let decision = decide(at(second), plan, &seen, &asked.memo, &asked.intents);
+        rollout.report(at(second), &seen, &decision, None).urgent
+    };
+    let started = rollout.asked().memo.run.unwrap().started_at;
+    let mut second = observation(2, false);
+    second.recorded = Some(windlass_engine::Record { run: started, stage: 1 });
+    assert!(!urgent(&rollout, 5, &second), "the set itself records its stage");
+    let mut done = observation(2, true);
+    done.recorded = second.recorded;
+    assert!(urgent(&rollout, 9, &done), "a pause begins");
+    assert!(urgent(&rollout, 700, &observation(1, false)), "the deadline has passed");
+    rollout.status.as_mut().unwrap().abort = true;
+    assert!(urgent(&rollout, 9, &observation(1, true)), "an abort");
+}

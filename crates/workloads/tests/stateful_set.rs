@@ -40,13 +40,13 @@ fn merge(into: &mut Value, patch: &Value) {
     }
 }
 
-fn pod(name: &str, revision: &str, status: Value) -> Arc<PodView> {
+fn pod(name: &str, revision: &str, status: &Value) -> Arc<PodView> {
     let mut pod = json!({
         "metadata": {"name": name, "uid": format!("uid-of-{name}"), "creationTimestamp": "2026-11-16T12:00:00Z",
             "labels": {"controller-revision-hash": revision}},
         "status": {},
     });
-    merge(&mut pod["status"], &status);
+    merge(&mut pod["status"], status);
     let pod: Pod = serde_json::from_value(pod).unwrap();
     Arc::new(PodView::of(&pod))
 }
@@ -71,7 +71,7 @@ fn snapshot(set: StatefulSetView, pods: Vec<Arc<PodView>>) -> Snapshot {
 }
 
 fn three() -> Vec<Arc<PodView>> {
-    (0..3).map(|ordinal| pod(&format!("web-{ordinal}"), "web-a", ready())).collect()
+    (0..3).map(|ordinal| pod(&format!("web-{ordinal}"), "web-a", &ready())).collect()
 }
 
 fn seen(set: StatefulSetView, pods: Vec<Arc<PodView>>) -> Observation {
@@ -92,7 +92,7 @@ fn ordinals_start_where_the_set_says_and_the_partition_counts_from_there() {
     let set = set(
         &json!({"spec": {"ordinals": {"start": 5}, "updateStrategy": {"rollingUpdate": {"partition": 2}}}}),
     );
-    let pods = vec![pod("web-5", "web-a", ready()), pod("web-2", "web-a", ready())];
+    let pods = vec![pod("web-5", "web-a", &ready()), pod("web-2", "web-a", &ready())];
     let seen = seen(set, pods);
     assert_eq!(names(&seen), ["web-7", "web-6", "web-5"]);
     assert_eq!(seen.exposure, Exposure::First(1));
@@ -131,7 +131,7 @@ fn what_a_pod_does_is_said_in_the_kubelets_or_schedulers_word() {
         (json!({"phase": "Failed", "reason": "Evicted"}), "Evicted"),
     ];
     for (status, word) in rows {
-        let seen = seen(set(&json!({})), vec![pod("web-0", "web-a", status)]);
+        let seen = seen(set(&json!({})), vec![pod("web-0", "web-a", &status)]);
         let state = &seen.slots[2].pod.as_ref().unwrap().state;
         assert_eq!(*state, PodState::NotReady { why: Some(word.to_owned()) });
     }
@@ -163,7 +163,7 @@ fn nothing_is_concluded_before_the_sets_controller_has_seen_the_change() {
 fn a_revision_that_was_renamed_by_a_control_plane_upgrade_starts_no_run() {
     let renamed = set(&json!({"status": {"currentRevision": "web-a", "updateRevision": "web-a2"}}));
     let mut pods = three();
-    pods[2] = pod("web-2", "web-a2", ready());
+    pods[2] = pod("web-2", "web-a2", &ready());
     let seen = seen(renamed, pods);
     assert_eq!(seen.target, seen.stable);
     assert!(seen.pods().all(|pod| pod.is_on(&seen.stable)));

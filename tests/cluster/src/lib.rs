@@ -11,6 +11,7 @@
 pub mod audit;
 mod bed;
 mod controller;
+mod history;
 pub mod manifests;
 mod record;
 mod wait;
@@ -18,6 +19,7 @@ mod world;
 
 pub use bed::{Bed, User, bed, connect};
 pub use controller::Controller;
+pub use history::{Faults, History};
 pub use record::{Record, Sighting};
 pub use wait::{DEADLINE, until, until_within};
 pub use world::{World, test};

@@ -7,6 +7,7 @@ use std::collections::BTreeMap;
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::Time;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
+use serde_json::Value;
 
 use super::spec::any_object;
 
@@ -97,7 +98,7 @@ pub struct RolloutPluginStatus {
     /// What Windlass remembers between two looks. Not for editing.
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schemars(schema_with = "any_object")]
-    pub memo: Option<serde_json::Value>,
+    pub memo: Option<Value>,
 }
 
 /// One pause that is on.
@@ -201,9 +202,11 @@ impl RolloutPluginStatus {
         self.conditions.iter().find(|condition| condition.type_ == type_)
     }
 
-    /// The part whose change must be stored at once: everything but counters and texts that move with the pods.
+    /// The part whose change must be stored at once: not counters and texts that move with the pods, not the progress
+    /// that the deadline looks at, and not the stage while pods are being exposed, because the workload itself carries
+    /// a record of that.
     pub(super) fn essence(&self) -> Self {
-        Self {
+        let mut essence = Self {
             message: None,
             replicas: None,
             updated_replicas: None,
@@ -211,6 +214,17 @@ impl RolloutPluginStatus {
             available_replicas: None,
             waits: Vec::new(),
             ..self.clone()
+        };
+        let Some(run) = essence.memo.as_mut().and_then(|memo| memo.get_mut("run")) else { return essence };
+        if let Some(progress) = run.get_mut("progress").and_then(Value::as_object_mut) {
+            progress.retain(|key, _| key == "overdue");
         }
+        let exposes = run.pointer("/journey/part/does").is_some_and(|does| does == "expose");
+        if exposes && let Some(journey) = run.get_mut("journey").and_then(Value::as_object_mut) {
+            journey.remove("stage");
+            essence.step = None;
+            essence.current_step_index = None;
+        }
+        essence
     }
 }

@@ -29,7 +29,7 @@ pub(super) async fn promote(reach: &Reach, name: &str) -> Result<ExitCode, Failu
         let version = &rollout.metadata.resource_version;
         let patch = json!({"metadata": {"resourceVersion": version}, "status": {"pauseConditions": null}});
         match reach.patch_status(name, &patch).await {
-            Ok(rollout) => return promoted(&rollout),
+            Ok(rollout) => return promoted(reach, &rollout).await,
             Err(kube::Error::Api(status)) if status.code == 409 => rollout = reach.rollout(name).await?,
             Err(error) => return Err(reach.no_rollout(name, &error)),
         }
@@ -48,8 +48,24 @@ fn shown_pause(rollout: &RolloutPlugin) -> (Option<Vec<PauseCondition>>, Option<
     (status.pause_conditions, status.updated_revision)
 }
 
-fn promoted(rollout: &RolloutPlugin) -> Result<ExitCode, Failure> {
+/// Waits a moment for the controller to go on, so that whoever looks next does not see the old pause.
+async fn promoted(reach: &Reach, rollout: &RolloutPlugin) -> Result<ExitCode, Failure> {
+    let gone_on = |rollout: Option<&RolloutPlugin>| {
+        rollout.and_then(|rollout| rollout.status.as_ref()).is_none_or(|status| {
+            !status.controller_pause
+                || status.pause_conditions.as_ref().is_some_and(|shown| !shown.is_empty())
+        })
+    };
+    let name = rollout.name();
+    let answer = tokio::time::timeout(PATIENCE, await_condition(reach.rollouts(), name, gone_on)).await;
     done(rollout, "promoted")?;
+    if !matches!(answer, Ok(Ok(_))) {
+        Terminal::warn(&format!(
+            "No controller answered within {} seconds. The promotion stays in the status and is answered when one \
+             runs; is `windlass controller` running?",
+            PATIENCE.as_secs()
+        ));
+    }
     if rollout.spec.paused {
         let name = rollout.name();
         Terminal::warn(&format!("A person's pause is still on; take it off: kubectl windlass resume {name}"));

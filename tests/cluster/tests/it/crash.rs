@@ -1,6 +1,6 @@
 //! The controller crashes, or is down: what was held stays held, and the run goes on.
 
-use windlass_bed::{test, until};
+use windlass_bed::{History, test, until};
 
 #[tokio::test]
 async fn a_run_goes_on_after_crashes_at_any_moment_and_no_pod_gets_ahead() {
@@ -14,6 +14,7 @@ async fn a_run_goes_on_after_crashes_at_any_moment_and_no_pod_gets_ahead() {
             .await;
         let (stable, _) = world.revisions("web").await;
         let record = world.record().await;
+        let history = History::start(&world.client(), &world.namespace).await;
         world.set_image("web", "app:v2");
         let target = world.until_target("web", &stable).await;
         for expected in 1..=4 {
@@ -24,6 +25,8 @@ async fn a_run_goes_on_after_crashes_at_any_moment_and_no_pod_gets_ahead() {
         }
         world.until_completed("web", &target).await;
         assert_eq!(record.most_down_at_once(&crate::pod_names("web", 5)), 1);
+        let faults = history.faults();
+        assert_eq!((faults.early, faults.ahead, faults.steps), (0, 0, 4), "no step left early, no pod ahead");
     })
     .await;
 }
