@@ -1,14 +1,17 @@
 //! Many StatefulSets and rollouts in one namespace, made and changed through the API with bounded concurrency.
 
+use std::collections::BTreeSet;
 use std::time::Duration;
 
 use futures::{StreamExt, stream};
 use k8s_openapi::api::apps::v1::StatefulSet;
-use kube::api::{ListParams, Patch, PatchParams, PostParams};
-use kube::{Api, Client};
+use kube::api::{Patch, PatchParams, PostParams};
+use kube::runtime::watcher::{self, Event, watcher};
+use kube::{Api, Client, Resource};
+use serde::de::DeserializeOwned;
 use serde_json::json;
 use windlass_api::rollout_plugin::RolloutPlugin;
-use windlass_bed::{User, bed, connect, until_within};
+use windlass_bed::{User, bed, connect};
 
 /// Requests that are under way at the same time.
 const AT_ONCE: usize = 8;
@@ -80,38 +83,47 @@ impl Fleet {
 
     /// Waits until every set is as wanted.
     pub(crate) async fn until_sets(&self, what: &str, wanted: impl Fn(&StatefulSet) -> bool) {
-        let api = self.sets();
-        self.until_listed(what, async || {
-            api.list(&ListParams::default()).await.unwrap().items.iter().filter(|set| wanted(set)).count()
-        })
-        .await;
+        self.until_all(self.sets(), what, wanted).await;
     }
 
     /// Waits until every rollout is as wanted.
     pub(crate) async fn until_rollouts(&self, what: &str, wanted: impl Fn(&RolloutPlugin) -> bool) {
-        let api = self.rollouts();
-        self.until_listed(what, async || {
-            api.list(&ListParams::default())
-                .await
-                .unwrap()
-                .items
-                .iter()
-                .filter(|rollout| wanted(rollout))
-                .count()
-        })
-        .await;
+        self.until_all(self.rollouts(), what, wanted).await;
     }
 
-    /// Lists get rarer while little is done, so that watching the work does not become the work.
-    async fn until_listed(&self, what: &str, mut count: impl AsyncFnMut() -> usize) {
-        let mut next = tokio::time::Instant::now();
-        until_within(PATIENCE, what, async || {
-            if tokio::time::Instant::now() < next {
-                return None;
+    /// By a watch: listing hundreds of objects again and again would be a load of its own.
+    async fn until_all<K>(&self, api: Api<K>, what: &str, wanted: impl Fn(&K) -> bool)
+    where
+        K: Resource<DynamicType = ()> + Clone + std::fmt::Debug + DeserializeOwned + Send + Sync + 'static,
+    {
+        let mut stream = watcher(api, watcher::Config::default()).boxed();
+        let mut done = BTreeSet::new();
+        let all_done = async {
+            while let Some(event) = stream.next().await {
+                if let Ok(Event::InitApply(object) | Event::Apply(object)) = event {
+                    let name = object.meta().name.clone().unwrap();
+                    if wanted(&object) {
+                        done.insert(name)
+                    } else {
+                        done.remove(&name)
+                    };
+                }
+                if done.len() == self.count {
+                    return;
+                }
             }
-            let done = count().await;
-            next = tokio::time::Instant::now() + Duration::from_millis(500);
-            (done == self.count).then_some(())
+        };
+        tokio::time::timeout(PATIENCE, all_done)
+            .await
+            .unwrap_or_else(|_| panic!("waited in vain until {what}"));
+    }
+
+    /// Takes the rollouts away, and waits until the sets are given back.
+    pub(crate) async fn remove_rollouts(&self) {
+        let all = ["delete", "rp", "--all", "--namespace", &self.namespace];
+        bed().kubectl_ok(User::Admin, &all, "");
+        self.until_sets("every set is given back", |set| {
+            !set.metadata.labels.as_ref().is_some_and(|labels| labels.contains_key("windlass.sh/rollout"))
         })
         .await;
     }

@@ -5,6 +5,7 @@
 //! by itself.
 #![expect(
     clippy::unwrap_used,
+    clippy::panic,
     clippy::print_stdout,
     clippy::print_stderr,
     reason = "this is a measuring program: a failure ends it, and its output is for people"
