@@ -1,5 +1,5 @@
 //! The `RolloutPlugin` front, golden in and out: manifests to plans, decisions to status.
-#![expect(clippy::unwrap_used, clippy::panic, reason = "this is test code")]
+#![expect(clippy::unwrap_used, reason = "this is test code")]
 
 use std::collections::BTreeMap;
 
