@@ -23,6 +23,9 @@ pub trait Front {
         decision: &Decision,
         failure: Option<&str>,
     ) -> Report<Self::Status>;
+
+    /// What people should hear when the resource is gone.
+    fn farewell(&self) -> EventText;
 }
 
 /// What a resource asks for.

@@ -9,7 +9,7 @@ use tokio::time::Instant;
 use windlass_api::rollout_plugin::{RolloutPlugin, RolloutPluginStatus};
 use windlass_api::{Front, Report};
 use windlass_engine::{Decision, Order, decide};
-use windlass_workloads::{Snapshot, Write, give_back, write};
+use windlass_workloads::{Snapshot, Write, give_back, is_busy, write};
 
 use crate::cache::{Cached, Caches, Job, Key};
 use crate::event::event;
@@ -24,6 +24,8 @@ const SETTLE: Duration = Duration::from_secs(1);
 /// How often counters and texts alone are stored, over all rollouts: with hundreds on their way at once, what their
 /// pods do is written less often, so that the work itself is not slowed down. What matters is always written at once.
 const BETWEEN_TEXTS: Duration = Duration::from_millis(500);
+/// How long a step waits for the workload's own controller to finish a write: a few times what that takes.
+const MANNERS: Duration = Duration::from_millis(15);
 /// Writes in a row for one rollout before others get their turn. A run needs two to four.
 const WRITES_IN_A_ROW: usize = 16;
 
@@ -43,6 +45,8 @@ struct Note {
     failures: u32,
     failure: Option<String>,
     unsettled_since: Option<Instant>,
+    last_seen: Option<Arc<RolloutPlugin>>,
+    held_back_since: Option<Instant>,
 }
 
 /// What a look came to.
@@ -104,10 +108,7 @@ pub(crate) async fn work(context: Arc<Context>) {
 fn conclude(context: &Context, job: &Job, result: Result<Option<Instant>, WriteError>) -> Option<Instant> {
     let error = match result {
         Ok(look_again) => {
-            context.update(job, |note| {
-                note.failures = 0;
-                note.failure = None;
-            });
+            context.update(job, |note| note.failures = 0);
             return look_again;
         }
         Err(error) => error,
@@ -116,9 +117,6 @@ fn conclude(context: &Context, job: &Job, result: Result<Option<Instant>, WriteE
     context.update(job, |note| {
         note.failures = note.failures.saturating_add(1);
         failures = note.failures;
-        if matches!(error, WriteError::Refused { .. } | WriteError::Unsure { .. }) {
-            note.failure = Some(error.to_string());
-        }
     });
     match (&error, job) {
         (WriteError::Stale { .. } | WriteError::Gone { .. }, _) => tracing::debug!(%error, "looking again"),
@@ -134,16 +132,28 @@ async fn look_at_rollout(context: &Context, job: &Job, key: &Key) -> Result<Opti
     for _ in 0..WRITES_IN_A_ROW {
         let inputs = gather(&context.caches.read(), key);
         let Some(inputs) = inputs else {
-            context.notes().remove(job);
+            let note = context.notes().remove(job);
+            if let Some(gone) = note.and_then(|note| note.last_seen) {
+                say_farewell(context, &gone).await;
+            }
             context.metrics.forget(key);
             return Ok(None);
         };
+        context.update(job, |note| note.last_seen = Some(Arc::clone(&inputs.rollout)));
         match look_once(context, job, key, &inputs).await? {
             Looked::Wrote => {}
             Looked::Until(look_again) => return Ok(look_again),
         }
     }
     Ok(Some(Instant::now()))
+}
+
+/// Whoever asks later where a rollout went finds this. In a namespace that goes as well nothing can be sent.
+async fn say_farewell(context: &Context, gone: &RolloutPlugin) {
+    let farewell = event(gone, &gone.farewell(), Timestamp::now());
+    if let Err(error) = context.writer.event(&farewell).await {
+        tracing::debug!(%error, "no farewell");
+    }
 }
 
 async fn look_once(context: &Context, job: &Job, key: &Key, inputs: &Inputs) -> Result<Looked, WriteError> {
@@ -162,7 +172,10 @@ async fn look_once(context: &Context, job: &Job, key: &Key, inputs: &Inputs) -> 
     }
     let note = context.note(job);
     if decision.order == Order::MoveFirst {
-        return make(context, key, inputs, &decision).await;
+        if let Some(until) = hold_back(context, job, &note, inputs) {
+            return Ok(Looked::Until(Some(until)));
+        }
+        return make(context, job, key, inputs, &decision).await;
     }
     let report = rollout.report(now, &inputs.seen, &decision, note.failure.as_deref());
     let wake = decision.wake.map(|at| instant(now, at));
@@ -175,15 +188,29 @@ async fn look_once(context: &Context, job: &Job, key: &Key, inputs: &Inputs) -> 
         Settled::Nothing => None,
     };
     if decision.next.is_some() {
-        return make(context, key, inputs, &decision).await;
+        return make(context, job, key, inputs, &decision).await;
+    }
+    if note.failure.is_some() {
+        // What failed is not wanted any more.
+        context.update(job, |note| note.failure = None);
+        return Ok(Looked::Wrote);
     }
     tracing::debug!(namespace = key.namespace, rollout = key.name, standing = ?decision.standing, "nothing to do");
     Ok(Looked::Until(wake.into_iter().chain(settles).min()))
 }
 
-/// Makes the move that was decided on.
+/// Waits a moment for the workload's own controller, but never for long: the next change of the workload comes sooner.
+fn hold_back(context: &Context, job: &Job, note: &Note, inputs: &Inputs) -> Option<Instant> {
+    let since = note.held_back_since.unwrap_or_else(Instant::now);
+    let waits = since.elapsed() < MANNERS && inputs.snapshot.as_ref().is_some_and(is_busy);
+    context.update(job, |note| note.held_back_since = waits.then_some(since));
+    waits.then(|| since + MANNERS)
+}
+
+/// Makes the move that was decided on, and remembers whether that failed: the status says so until it works.
 async fn make(
     context: &Context,
+    job: &Job,
     key: &Key,
     inputs: &Inputs,
     decision: &Decision,
@@ -192,7 +219,15 @@ async fn make(
         return Ok(Looked::Until(None));
     };
     let started = Instant::now();
-    carry_out(context, key, snapshot, write(snapshot, &inputs.name, next)).await?;
+    let outcome = carry_out(context, key, snapshot, write(snapshot, &inputs.name, next)).await;
+    match &outcome {
+        Ok(()) => context.update(job, |note| note.failure = None),
+        Err(error @ (WriteError::Refused { .. } | WriteError::Unsure { .. })) => {
+            context.update(job, |note| note.failure = Some(error.to_string()));
+        }
+        Err(WriteError::Stale { .. } | WriteError::Gone { .. }) => {}
+    }
+    outcome?;
     let took = started.elapsed();
     tracing::info!(namespace = key.namespace, rollout = key.name, next = ?next, ?took, "move");
     Ok(Looked::Wrote)

@@ -27,6 +27,11 @@ pub(super) fn events(
     events
 }
 
+/// The rollout is gone, and its workload is given back.
+pub(super) fn deleted() -> EventText {
+    normal("RolloutPluginDeleted", "RolloutPlugin deleted; its workload is given back as it is".to_owned())
+}
+
 fn announced(rollout: &RolloutPlugin, announcement: &Announcement, decision: &Decision) -> Option<EventText> {
     let name = rollout.metadata.name.as_deref().unwrap_or_default();
     Some(match announcement {

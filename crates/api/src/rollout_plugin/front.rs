@@ -8,11 +8,11 @@ use windlass_engine::{
 };
 
 use super::conditions::conditions;
-use super::events::events;
+use super::events::{deleted, events};
 use super::plan;
 use super::spec::RolloutPlugin;
 use super::status::{PauseCondition, PodNote, RolloutPluginStatus, WaitNote};
-use crate::front::{Asked, Front, Report, WorkloadTarget};
+use crate::front::{Asked, EventText, Front, Report, WorkloadTarget};
 
 /// The reason of a pause condition that a step asked for, as upstream spells it.
 pub(super) const CANARY_PAUSE_STEP: &str = "CanaryPauseStep";
@@ -59,6 +59,10 @@ impl Front for RolloutPlugin {
         let events = events(self, &old, &status, decision);
         let urgent = status.essence() != old.essence() && !is_passing(&old, decision);
         Report { status, urgent, events }
+    }
+
+    fn farewell(&self) -> EventText {
+        deleted()
     }
 }
 

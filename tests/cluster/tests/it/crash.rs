@@ -1,6 +1,6 @@
 //! The controller crashes, or is down: what was held stays held, and the run goes on.
 
-use windlass_bed::{History, test, until};
+use windlass_bed::{History, User, bed, test, until};
 
 #[tokio::test]
 async fn a_run_goes_on_after_crashes_at_any_moment_and_no_pod_gets_ahead() {
@@ -45,6 +45,57 @@ async fn a_timed_pause_that_ended_while_the_controller_was_down_ends_at_once() {
         .await;
         world.start_controller();
         world.until_paused_at("web", 2).await;
+    })
+    .await;
+}
+
+#[tokio::test]
+async fn a_refused_write_is_told_and_the_run_goes_on_when_it_is_allowed() {
+    test("refused-write", async |world| {
+        world.healthy("web", 2, &["setWeight: 50", "pause: {}"]).await;
+        let name = world.namespace.clone();
+        let policy = format!(
+            "apiVersion: admissionregistration.k8s.io/v1
+kind: ValidatingAdmissionPolicy
+metadata: {{name: {name}}}
+spec:
+  matchConstraints:
+    resourceRules: [{{apiGroups: [apps], apiVersions: [v1], resources: [statefulsets], operations: [UPDATE]}}]
+    namespaceSelector: {{matchLabels: {{kubernetes.io/metadata.name: {name}}}}}
+  validations:
+  - expression: \"request.userInfo.username != 'system:serviceaccount:windlass:windlass'\"
+    message: a test says no
+---
+apiVersion: admissionregistration.k8s.io/v1
+kind: ValidatingAdmissionPolicyBinding
+metadata: {{name: {name}}}
+spec: {{policyName: {name}, validationActions: [Deny]}}
+"
+        );
+        world.apply(&policy);
+        let touch = [
+            "patch",
+            "sts",
+            "web",
+            "--namespace",
+            &name,
+            "--dry-run=server",
+            "--type=merge",
+            "--patch",
+            "{}",
+        ];
+        until("the policy acts", async || {
+            (!bed().kubectl(User::Windlass, &touch, "").status.success()).then_some(())
+        })
+        .await;
+        world.set_image("web", "app:v2");
+        let status = world.until_phase("web", "Degraded").await;
+        let progressing = status.condition("Progressing").unwrap();
+        assert_eq!(progressing.reason, "ReconciliationError");
+        assert!(progressing.message.contains("a test says no"), "{}", progressing.message);
+        world.kubectl(&["delete", "validatingadmissionpolicy,validatingadmissionpolicybinding", &name]);
+        let status = world.until_paused_at("web", 1).await;
+        assert_eq!(status.condition("Progressing").unwrap().reason, "RolloutPluginPaused");
     })
     .await;
 }

@@ -159,6 +159,7 @@ async fn deleting_the_rollout_gives_the_workload_back() {
             (!label && !mark).then_some(())
         })
         .await;
+        world.until_event("web", "RolloutPluginDeleted").await;
         assert_eq!(world.partition("web").await, 2, "the partition stays, so nothing moves");
         assert_eq!(world.count_on(&target).await, 1);
     })
