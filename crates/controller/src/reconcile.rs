@@ -9,7 +9,7 @@ use tokio::time::Instant;
 use windlass_api::rollout_plugin::{RolloutPlugin, RolloutPluginStatus};
 use windlass_api::{Front, Report};
 use windlass_engine::{Decision, Order, decide};
-use windlass_workloads::{Snapshot, Write, give_back, is_busy, write};
+use windlass_workloads::{Snapshot, Write, give_back, write};
 
 use crate::cache::{Cached, Caches, Job, Key};
 use crate::event::event;
@@ -24,8 +24,6 @@ const SETTLE: Duration = Duration::from_secs(1);
 /// How often counters and texts alone are stored, over all rollouts: with hundreds on their way at once, what their
 /// pods do is written less often, so that the work itself is not slowed down. What matters is always written at once.
 const BETWEEN_TEXTS: Duration = Duration::from_millis(500);
-/// How long a step waits for the workload's own controller to finish a write: a few times what that takes.
-const MANNERS: Duration = Duration::from_millis(15);
 /// Writes in a row for one rollout before others get their turn. A run needs two to four.
 const WRITES_IN_A_ROW: usize = 16;
 
@@ -46,7 +44,6 @@ struct Note {
     failure: Option<String>,
     unsettled_since: Option<Instant>,
     last_seen: Option<Arc<RolloutPlugin>>,
-    held_back_since: Option<Instant>,
 }
 
 /// What a look came to.
@@ -172,9 +169,6 @@ async fn look_once(context: &Context, job: &Job, key: &Key, inputs: &Inputs) -> 
     }
     let note = context.note(job);
     if decision.order == Order::MoveFirst {
-        if let Some(until) = hold_back(context, job, &note, inputs) {
-            return Ok(Looked::Until(Some(until)));
-        }
         return make(context, job, key, inputs, &decision).await;
     }
     let report = rollout.report(now, &inputs.seen, &decision, note.failure.as_deref());
@@ -197,14 +191,6 @@ async fn look_once(context: &Context, job: &Job, key: &Key, inputs: &Inputs) -> 
     }
     tracing::debug!(namespace = key.namespace, rollout = key.name, standing = ?decision.standing, "nothing to do");
     Ok(Looked::Until(wake.into_iter().chain(settles).min()))
-}
-
-/// Waits a moment for the workload's own controller, but never for long: the next change of the workload comes sooner.
-fn hold_back(context: &Context, job: &Job, note: &Note, inputs: &Inputs) -> Option<Instant> {
-    let since = note.held_back_since.unwrap_or_else(Instant::now);
-    let waits = since.elapsed() < MANNERS && inputs.snapshot.as_ref().is_some_and(is_busy);
-    context.update(job, |note| note.held_back_since = waits.then_some(since));
-    waits.then(|| since + MANNERS)
 }
 
 /// Makes the move that was decided on, and remembers whether that failed: the status says so until it works.

@@ -29,14 +29,6 @@ pub fn observe(snapshot: &Snapshot, rollout: &RolloutName) -> Result<Observation
     }
 }
 
-/// The workload's own controller is about to write to it: a write of ours in the same moment would meet that one, and
-/// one of the two would have to be made again. Only a hint: nothing is decided by it.
-pub fn is_busy(snapshot: &Snapshot) -> bool {
-    match &snapshot.workload {
-        Workload::StatefulSet(set) => stateful_set::is_being_counted(set, &snapshot.pods),
-    }
-}
-
 /// The one request that makes a move.
 pub fn write(snapshot: &Snapshot, rollout: &RolloutName, next: &Move) -> Write {
     match &snapshot.workload {

@@ -45,8 +45,6 @@ pub struct StatefulSetView {
     pub current_revision: String,
     /// What a pod from the partition up is made of.
     pub update_revision: String,
-    /// How many pods its controller has counted on the update revision.
-    pub updated_replicas: i32,
     /// The value of the label that names its rollout.
     pub rollout: Option<String>,
     /// The mark of a run, if it is on.
@@ -87,7 +85,6 @@ impl StatefulSetView {
             strategy: strategy(set),
             current_revision: revision(status.map(|status| &status.current_revision)),
             update_revision: revision(status.map(|status| &status.update_revision)),
-            updated_replicas: status.and_then(|status| status.updated_replicas).unwrap_or_default(),
             rollout: label(meta, ROLLOUT_LABEL).cloned(),
             held: meta.annotations.as_ref().and_then(|all| all.get(HELD_ANNOTATION)).cloned(),
         }
@@ -142,14 +139,6 @@ pub(crate) fn observe(
         recorded: set.held.as_deref().and_then(read_record),
         aliases,
     })
-}
-
-/// The set's controller has not counted every updated pod yet, so it is about to write the set's status.
-pub(crate) fn is_being_counted(set: &StatefulSetView, pods: &[Arc<PodView>]) -> bool {
-    let updated = pods
-        .iter()
-        .filter(|pod| pod.terminating_since.is_none() && pod.revision.as_ref() == Some(&set.update_revision));
-    updated.count() > usize::try_from(set.updated_replicas).unwrap_or_default()
 }
 
 /// Two revisions can only be compared once both are known; until then nothing is concluded from their names.

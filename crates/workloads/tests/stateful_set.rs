@@ -236,12 +236,3 @@ fn the_record_in_the_mark_is_read_back() {
     let foreign = set(&json!({"metadata": {"annotations": {"windlass.sh/held": "run-x/stage-y"}}}));
     assert_eq!(crate::seen(foreign, three()).recorded, None);
 }
-
-#[test]
-fn a_set_whose_controller_has_not_counted_an_updated_pod_is_busy() {
-    let updated = |count: i32| set(&json!({"status": {"updateRevision": "web-b", "updatedReplicas": count}}));
-    let mut pods = three();
-    pods[2] = pod("web-2", "web-b", &ready());
-    assert!(windlass_workloads::is_busy(&snapshot(updated(0), pods.clone())));
-    assert!(!windlass_workloads::is_busy(&snapshot(updated(1), pods)));
-}
