@@ -212,6 +212,14 @@ impl World {
         .await
     }
 
+    /// Waits until an abort has put every pod back.
+    pub async fn until_reverted(&self, name: &str) -> RolloutPluginStatus {
+        self.until_status(name, "everything is back", |status| {
+            status.waits.iter().any(|wait| wait.reason == "Aborted")
+        })
+        .await
+    }
+
     /// Waits until the rollout is Healthy and every pod is on the update revision.
     pub async fn until_completed(&self, name: &str, revision: &str) -> RolloutPluginStatus {
         self.until_status(name, &format!("{name} is Healthy on {revision}"), |status| {

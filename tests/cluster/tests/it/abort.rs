@@ -14,11 +14,7 @@ async fn abort_returns_every_updated_pod_to_stable_one_at_a_time_newest_first() 
         let record = world.record().await;
         let template = world.set("web").await.spec.unwrap().template;
         world.patch_status("web", ABORT);
-        let status = world
-            .until_status("web", "everything is back", |status| {
-                status.waits.iter().any(|wait| wait.reason == "Aborted")
-            })
-            .await;
+        let status = world.until_reverted("web").await;
         let revisions = world.pod_revisions().await;
         assert_eq!(revisions.len(), 5);
         assert!(revisions.iter().all(|(_, revision)| *revision == stable), "{revisions:?}");
@@ -46,11 +42,7 @@ async fn abort_frees_a_pod_that_is_stuck_on_a_broken_version() {
         let target = world.until_target("web", &stable).await;
         until("the broken pod is there", async || (world.count_on(&target).await == 1).then_some(())).await;
         world.patch_status("web", ABORT);
-        world
-            .until_status("web", "everything is back", |status| {
-                status.waits.iter().any(|wait| wait.reason == "Aborted")
-            })
-            .await;
+        world.until_reverted("web").await;
         assert_eq!(world.count_on(&stable).await, 3);
     })
     .await;
@@ -68,11 +60,7 @@ async fn abort_wins_over_a_persons_pause() {
             .until_status("web", "the pause is seen", |status| status.waits[0].reason == "PausedByPerson")
             .await;
         world.patch_status("web", ABORT);
-        world
-            .until_status("web", "everything is back", |status| {
-                status.waits.iter().any(|wait| wait.reason == "Aborted")
-            })
-            .await;
+        world.until_reverted("web").await;
         assert_eq!(world.count_on(&stable).await, 3);
     })
     .await;
@@ -90,11 +78,7 @@ async fn abort_goes_on_where_it_was_when_the_controller_crashes_in_the_middle() 
         until("a pod went", async || (!record.went(&target).is_empty()).then_some(())).await;
         world.kill_controller();
         world.start_controller();
-        world
-            .until_status("web", "everything is back", |status| {
-                status.waits.iter().any(|wait| wait.reason == "Aborted")
-            })
-            .await;
+        world.until_reverted("web").await;
         assert_eq!(world.count_on(&stable).await, 4);
         assert_eq!(record.went(&target), ["web-3", "web-2", "web-1"]);
         assert_eq!(record.most_down_at_once(&pod_names("web", 4)), 1);
@@ -148,11 +132,7 @@ async fn an_aborted_revision_stays_degraded_until_restart() {
         world.set_image("web", "app:v2");
         let target = world.until_paused_at("web", 1).await.updated_revision.unwrap();
         world.patch_status("web", ABORT);
-        world
-            .until_status("web", "everything is back", |status| {
-                status.waits.iter().any(|wait| wait.reason == "Aborted")
-            })
-            .await;
+        world.until_reverted("web").await;
         world.set_image("web", "app:v2");
         let again = world.status("web").await;
         assert_eq!(
@@ -178,11 +158,7 @@ async fn an_aborted_rollout_starts_afresh_with_another_revision() {
         world.set_image("web", "app:v2");
         world.until_paused_at("web", 1).await;
         world.patch_status("web", ABORT);
-        world
-            .until_status("web", "everything is back", |status| {
-                status.waits.iter().any(|wait| wait.reason == "Aborted")
-            })
-            .await;
+        world.until_reverted("web").await;
         world.set_image("web", "app:v3");
         let status = world.until_paused_at("web", 1).await;
         assert_eq!((status.aborted, status.aborted_revision, status.restart_count), (false, None, None));
@@ -198,11 +174,7 @@ async fn an_aborted_rollout_whose_template_is_put_back_is_healthy_again() {
         world.set_image("web", "app:v2");
         world.until_paused_at("web", 1).await;
         world.patch_status("web", ABORT);
-        world
-            .until_status("web", "everything is back", |status| {
-                status.waits.iter().any(|wait| wait.reason == "Aborted")
-            })
-            .await;
+        world.until_reverted("web").await;
         world.set_image("web", "app:v1");
         let status = world.until_completed("web", &stable).await;
         assert!(!status.aborted);

@@ -56,11 +56,7 @@ async fn a_deadline_that_aborts_puts_everything_back_once() {
         world.until_label("web").await;
         let (stable, _) = world.revisions("web").await;
         world.set_image("web", "app:v2-crash");
-        let status = world
-            .until_status("web", "everything is back", |status| {
-                status.waits.iter().any(|wait| wait.reason == "Aborted")
-            })
-            .await;
+        let status = world.until_reverted("web").await;
         assert_eq!(status.condition("Progressing").unwrap().reason, "ProgressDeadlineExceeded");
         assert_eq!(world.count_on(&stable).await, 3);
         let events = world.events("web").await;

@@ -36,11 +36,7 @@ async fn parallel_sets_move_and_revert_one_pod_at_a_time_too() {
         world.set_image("web", "app:v2");
         world.until_paused_at("web", 1).await;
         world.patch_status("web", ABORT);
-        world
-            .until_status("web", "everything is back", |status| {
-                status.waits.iter().any(|wait| wait.reason == "Aborted")
-            })
-            .await;
+        world.until_reverted("web").await;
         assert_eq!(world.count_on(&stable).await, 4);
         assert_eq!(record.most_down_at_once(&crate::pod_names("web", 4)), 1);
     })
@@ -153,7 +149,7 @@ async fn claims_are_never_touched() {
         world.set_image("web", "app:v2");
         world.until_paused_at("web", 1).await;
         world.patch_status("web", ABORT);
-        world.until_status("web", "everything is back", |status| status.waits.iter().any(|wait| wait.reason == "Aborted")).await;
+        world.until_reverted("web").await;
         assert_eq!(claims(), before);
     })
     .await;

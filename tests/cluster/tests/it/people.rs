@@ -67,11 +67,7 @@ async fn full_promotion_of_an_aborted_rollout_is_rejected() {
         world.set_image("web", "app:v2");
         world.until_paused_at("web", 1).await;
         world.patch_status("web", ABORT);
-        world
-            .until_status("web", "everything is back", |status| {
-                status.waits.iter().any(|wait| wait.reason == "Aborted")
-            })
-            .await;
+        world.until_reverted("web").await;
         world.patch_status("web", PROMOTE_FULL);
         let text = world.until_event("web", "RolloutPluginRejected").await;
         assert!(text.contains("restart it first"), "{text}");
@@ -89,11 +85,7 @@ async fn abort_and_full_promotion_at_once_abort_and_reject_the_promotion() {
         world.set_image("web", "app:v2");
         world.until_paused_at("web", 1).await;
         world.patch_status("web", r#"{"status":{"abort":true,"promoteFull":true}}"#);
-        let status = world
-            .until_status("web", "everything is back", |status| {
-                status.waits.iter().any(|wait| wait.reason == "Aborted")
-            })
-            .await;
+        let status = world.until_reverted("web").await;
         assert!(!status.abort && !status.promote_full);
         assert_eq!(world.count_on(&stable).await, 2);
         assert!(
@@ -115,11 +107,7 @@ async fn a_second_abort_and_a_restart_of_something_not_aborted_are_rejected() {
         world.set_image("web", "app:v2");
         world.until_paused_at("web", 1).await;
         world.patch_status("web", ABORT);
-        let first = world
-            .until_status("web", "everything is back", |status| {
-                status.waits.iter().any(|wait| wait.reason == "Aborted")
-            })
-            .await;
+        let first = world.until_reverted("web").await;
         world.patch_status("web", ABORT);
         until("the second abort is rejected", async || {
             world.events("web").await.iter().any(|(_, text)| text.contains("aborted already")).then_some(())
