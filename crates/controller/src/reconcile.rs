@@ -78,6 +78,19 @@ impl Context {
         change(self.notes().entry(job.clone()).or_default());
     }
 
+    /// All went well; a job without a note gets none, so that nothing is kept of what is gone.
+    fn forget_failures(&self, job: &Job) {
+        let mut notes = self.notes();
+        match job {
+            Job::Rollout(_) => {
+                if let Some(note) = notes.get_mut(job) {
+                    note.failures = 0;
+                }
+            }
+            Job::Workload(_) => drop(notes.remove(job)),
+        }
+    }
+
     /// Waits until no write is under way.
     pub(crate) async fn idle(&self) {
         while !self.queue.is_idle() {
@@ -95,7 +108,9 @@ pub(crate) async fn work(context: Arc<Context>) {
             Job::Workload(key) => look_at_workload(&context, key).await,
         };
         let look_again = conclude(&context, &job, result);
-        if let Job::Rollout(key) = &job {
+        if let Job::Rollout(key) = &job
+            && context.caches.read().rollout(key).is_some()
+        {
             context.metrics.looked(key, started.elapsed());
         }
         context.queue.done(job, look_again);
@@ -105,7 +120,7 @@ pub(crate) async fn work(context: Arc<Context>) {
 fn conclude(context: &Context, job: &Job, result: Result<Option<Instant>, WriteError>) -> Option<Instant> {
     let error = match result {
         Ok(look_again) => {
-            context.update(job, |note| note.failures = 0);
+            context.forget_failures(job);
             return look_again;
         }
         Err(error) => error,
@@ -168,7 +183,8 @@ async fn look_once(context: &Context, job: &Job, key: &Key, inputs: &Inputs) -> 
         return Ok(Looked::Wrote);
     }
     let note = context.note(job);
-    if decision.order == Order::MoveFirst {
+    // A move that failed before is told first: memo first is always safe.
+    if decision.order == Order::MoveFirst && note.failure.is_none() {
         return make(context, job, key, inputs, &decision).await;
     }
     let report = rollout.report(now, &inputs.seen, &decision, note.failure.as_deref());

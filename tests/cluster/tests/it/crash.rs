@@ -1,6 +1,6 @@
 //! The controller crashes, or is down: what was held stays held, and the run goes on.
 
-use windlass_bed::{History, User, bed, test, until};
+use windlass_bed::{History, User, World, bed, test, until};
 
 #[tokio::test]
 async fn a_run_goes_on_after_crashes_at_any_moment_and_no_pod_gets_ahead() {
@@ -49,13 +49,11 @@ async fn a_timed_pause_that_ended_while_the_controller_was_down_ends_at_once() {
     .await;
 }
 
-#[tokio::test]
-async fn a_refused_write_is_told_and_the_run_goes_on_when_it_is_allowed() {
-    test("refused-write", async |world| {
-        world.healthy("web", 2, &["setWeight: 50", "pause: {}"]).await;
-        let name = world.namespace.clone();
-        let policy = format!(
-            "apiVersion: admissionregistration.k8s.io/v1
+/// From now on the API server refuses whatever the controller writes to the sets of this namespace.
+async fn refuse_writes(world: &World) {
+    let name = world.namespace.as_str();
+    let policy = format!(
+        "apiVersion: admissionregistration.k8s.io/v1
 kind: ValidatingAdmissionPolicy
 metadata: {{name: {name}}}
 spec:
@@ -71,31 +69,47 @@ kind: ValidatingAdmissionPolicyBinding
 metadata: {{name: {name}}}
 spec: {{policyName: {name}, validationActions: [Deny]}}
 "
-        );
-        world.apply(&policy);
-        let touch = [
-            "patch",
-            "sts",
-            "web",
-            "--namespace",
-            &name,
-            "--dry-run=server",
-            "--type=merge",
-            "--patch",
-            "{}",
-        ];
-        until("the policy acts", async || {
-            (!bed().kubectl(User::Windlass, &touch, "").status.success()).then_some(())
-        })
-        .await;
+    );
+    world.apply(&policy);
+    let touch =
+        ["patch", "sts", "web", "--namespace", name, "--dry-run=server", "--type=merge", "--patch", "{}"];
+    until("the policy acts", async || {
+        (!bed().kubectl(User::Windlass, &touch, "").status.success()).then_some(())
+    })
+    .await;
+}
+
+async fn until_told_and_then_allow(world: &World) {
+    let status = world.until_phase("web", "Degraded").await;
+    let progressing = status.condition("Progressing").unwrap();
+    assert_eq!(progressing.reason, "ReconciliationError");
+    assert!(progressing.message.contains("a test says no"), "{}", progressing.message);
+    let policies = "validatingadmissionpolicy,validatingadmissionpolicybinding";
+    world.kubectl(&["delete", policies, &world.namespace]);
+}
+
+#[tokio::test]
+async fn a_refused_write_is_told_and_the_run_goes_on_when_it_is_allowed() {
+    test("refused-write", async |world| {
+        world.healthy("web", 2, &["setWeight: 50", "pause: {}"]).await;
+        refuse_writes(world).await;
         world.set_image("web", "app:v2");
-        let status = world.until_phase("web", "Degraded").await;
-        let progressing = status.condition("Progressing").unwrap();
-        assert_eq!(progressing.reason, "ReconciliationError");
-        assert!(progressing.message.contains("a test says no"), "{}", progressing.message);
-        world.kubectl(&["delete", "validatingadmissionpolicy,validatingadmissionpolicybinding", &name]);
+        until_told_and_then_allow(world).await;
         let status = world.until_paused_at("web", 1).await;
         assert_eq!(status.condition("Progressing").unwrap().reason, "RolloutPluginPaused");
+    })
+    .await;
+}
+
+#[tokio::test]
+async fn a_write_refused_between_two_steps_is_told_as_well() {
+    test("refused-step", async |world| {
+        world.healthy("web", 3, &["setWeight: 34", "setWeight: 67", "pause: {}"]).await;
+        world.set_image("web", "app:v2-slow5");
+        until("the first step is written", async || (world.partition("web").await == 2).then_some(())).await;
+        refuse_writes(world).await;
+        until_told_and_then_allow(world).await;
+        world.until_paused_at("web", 2).await;
     })
     .await;
 }

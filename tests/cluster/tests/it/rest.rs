@@ -63,6 +63,9 @@ async fn health_readiness_and_metrics_are_served() {
         world.until_paused_at("web", 1).await;
         let told = format!("rolloutplugin_events_total{{{labels},type=\"Normal\",reason=\"RolloutPluginPaused\"}} 1");
         until("the event is counted", async || get("/metrics").contains(&told).then_some(())).await;
+        world.kubectl(&["delete", "rp", "web"]);
+        world.until_event("web", "RolloutPluginDeleted").await;
+        until("its series are gone", async || (!get("/metrics").contains("name=\"web\"")).then_some(())).await;
     })
     .await;
 }
