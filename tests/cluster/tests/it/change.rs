@@ -103,8 +103,14 @@ async fn a_promotion_is_void_when_the_target_changed_meanwhile() {
         world.start_controller();
         let text = world.until_event("web", "RolloutPluginRejected").await;
         assert!(text.contains("the template changed meanwhile"), "{text}");
-        let status = world.until_paused_at("web", 1).await;
-        assert_eq!(status.updated_revision.as_deref(), Some(target.as_str()));
+        // Events come before the status they belong to: until then the old pause is still shown.
+        world
+            .until_status("web", "the new run holds at step 1", |status| {
+                status.phase.as_deref() == Some("Paused")
+                    && status.current_step_index == Some(1)
+                    && status.updated_revision.as_deref() == Some(&target)
+            })
+            .await;
         assert_eq!(world.count_on(&target).await, 1, "the new version has not passed its pause");
     })
     .await;

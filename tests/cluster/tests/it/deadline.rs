@@ -1,6 +1,6 @@
 //! The progress deadline: time since the last progress, with pauses taken out.
 
-use windlass_bed::{manifests, test, until};
+use windlass_bed::{World, manifests, test, until};
 
 use crate::PROMOTE;
 
@@ -11,13 +11,17 @@ fn with_deadline(steps: &[&str], seconds: u32, abort: bool) -> String {
     manifests::rollout("web", steps).replace("name: argoproj/statefulset", &plugin)
 }
 
+/// A set of so many pods with this rollout, up, Healthy and so guarded.
+async fn healthy(world: &World, replicas: i32, rollout: &str) {
+    world.apply(&manifests::stateful_set("web", replicas, "app:v1"));
+    world.apply(rollout);
+    world.until_phase("web", "Healthy").await;
+}
+
 #[tokio::test]
 async fn no_progress_within_the_deadline_is_degraded_and_late_progress_mends_it() {
     test("overdue", async |world| {
-        world.apply(&manifests::stateful_set("web", 2, "app:v1"));
-        world.apply(&with_deadline(&["setWeight: 50", "pause: {}"], 1, false));
-        world.until_phase("web", "Healthy").await;
-        world.until_label("web").await;
+        healthy(world, 2, &with_deadline(&["setWeight: 50", "pause: {}"], 1, false)).await;
         world.set_image("web", "app:v2-slow");
         let status = world.until_phase("web", "Degraded").await;
         let progressing = status.condition("Progressing").unwrap();
@@ -35,10 +39,7 @@ async fn no_progress_within_the_deadline_is_degraded_and_late_progress_mends_it(
 #[tokio::test]
 async fn a_longer_deadline_ends_being_overdue() {
     test("longer-deadline", async |world| {
-        world.apply(&manifests::stateful_set("web", 2, "app:v1"));
-        world.apply(&with_deadline(&["setWeight: 50", "pause: {}"], 1, false));
-        world.until_phase("web", "Healthy").await;
-        world.until_label("web").await;
+        healthy(world, 2, &with_deadline(&["setWeight: 50", "pause: {}"], 1, false)).await;
         world.set_image("web", "app:v2-crash");
         world.until_phase("web", "Degraded").await;
         world.apply(&with_deadline(&["setWeight: 50", "pause: {}"], 900, false));
@@ -50,10 +51,7 @@ async fn a_longer_deadline_ends_being_overdue() {
 #[tokio::test]
 async fn a_deadline_that_aborts_puts_everything_back_once() {
     test("deadline-abort", async |world| {
-        world.apply(&manifests::stateful_set("web", 3, "app:v1"));
-        world.apply(&with_deadline(&["setWeight: 34", "setWeight: 100"], 1, true));
-        world.until_phase("web", "Healthy").await;
-        world.until_label("web").await;
+        healthy(world, 3, &with_deadline(&["setWeight: 34", "setWeight: 100"], 1, true)).await;
         let (stable, _) = world.revisions("web").await;
         world.set_image("web", "app:v2-crash");
         let status = world.until_reverted("web").await;
@@ -69,14 +67,16 @@ async fn a_deadline_that_aborts_puts_everything_back_once() {
 #[tokio::test]
 async fn pauses_do_not_count_against_the_deadline() {
     test("pause-no-deadline", async |world| {
-        world.apply(&manifests::stateful_set("web", 2, "app:v1"));
-        world.apply(&with_deadline(
-            &["setWeight: 50", "pause: {duration: 3s}", "pause: {}", "setWeight: 100"],
+        healthy(
+            world,
             2,
-            true,
-        ));
-        world.until_phase("web", "Healthy").await;
-        world.until_label("web").await;
+            &with_deadline(
+                &["setWeight: 50", "pause: {duration: 3s}", "pause: {}", "setWeight: 100"],
+                2,
+                true,
+            ),
+        )
+        .await;
         world.set_image("web", "app:v2");
         let target = world.until_paused_at("web", 2).await.updated_revision.unwrap();
         world.patch_status("web", PROMOTE);
@@ -90,11 +90,8 @@ async fn pauses_do_not_count_against_the_deadline() {
 #[tokio::test]
 async fn the_deadline_counts_from_the_last_progress_and_not_from_the_start() {
     test("from-progress", async |world| {
-        world.apply(&manifests::stateful_set("web", 3, "app:v1"));
         // Three pods of two seconds each: six seconds in all, never more than three without progress.
-        world.apply(&with_deadline(&["setWeight: 100"], 5, true));
-        world.until_phase("web", "Healthy").await;
-        world.until_label("web").await;
+        healthy(world, 3, &with_deadline(&["setWeight: 100"], 5, true)).await;
         let (stable, _) = world.revisions("web").await;
         world.set_image("web", "app:v2-slow");
         let target = world.until_target("web", &stable).await;
@@ -107,10 +104,7 @@ async fn the_deadline_counts_from_the_last_progress_and_not_from_the_start() {
 #[tokio::test]
 async fn a_new_target_gets_a_deadline_of_its_own() {
     test("new-deadline", async |world| {
-        world.apply(&manifests::stateful_set("web", 2, "app:v1"));
-        world.apply(&with_deadline(&["setWeight: 50", "pause: {}"], 1, false));
-        world.until_phase("web", "Healthy").await;
-        world.until_label("web").await;
+        healthy(world, 2, &with_deadline(&["setWeight: 50", "pause: {}"], 1, false)).await;
         world.set_image("web", "app:v2-crash");
         world.until_phase("web", "Degraded").await;
         world.set_image("web", "app:v3");
