@@ -242,7 +242,10 @@ impl World {
         let api: Api<Event> = Api::namespaced(self.client(), &self.namespace);
         let fields = format!("involvedObject.name={name},involvedObject.kind=RolloutPlugin");
         let mut events = api.list(&ListParams::default().fields(&fields)).await.unwrap().items;
-        events.sort_by_key(|event| event.first_timestamp.as_ref().map(|time| time.0));
+        // Their times count in whole seconds; the order in which the server stored them is exact.
+        events.sort_by_key(|event| {
+            event.metadata.resource_version.as_deref().and_then(|version| version.parse::<u64>().ok())
+        });
         events
             .into_iter()
             .map(|event| (event.reason.unwrap_or_default(), event.message.unwrap_or_default()))
