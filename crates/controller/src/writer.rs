@@ -6,6 +6,7 @@ use std::time::Duration;
 use k8s_openapi::api::apps::v1::StatefulSet;
 use k8s_openapi::api::core::v1::{Event, Pod};
 use kube::api::{DeleteParams, Patch, PatchParams, PostParams, Preconditions};
+use kube::core::Status;
 use kube::{Api, Client};
 use serde_json::json;
 use thiserror::Error;
@@ -102,7 +103,8 @@ impl Writer {
         match patch.kind {
             WorkloadKind::StatefulSet => {
                 let api: Api<StatefulSet> = Api::namespaced(self.client.clone(), namespace);
-                finish(what, api.patch(&patch.name, &patch_params(), &Patch::Merge(&patch.body))).await
+                let body = Patch::Json::<()>(patch.patch.clone());
+                finish(what, api.patch(&patch.name, &patch_params(), &body)).await
             }
         }
     }
@@ -144,6 +146,7 @@ async fn finish<T>(what: String, sent: impl Future<Output = kube::Result<T>>) ->
         Ok(Err(kube::Error::Api(status))) => Err(match status.code {
             404 => WriteError::Gone { what },
             409 => WriteError::Stale { what },
+            422 if is_failed_test(&status) => WriteError::Stale { what },
             400..=428 | 430..=499 => WriteError::Refused { what, answer: status.message },
             _ => WriteError::Unsure { what, cause: status.message },
         }),
@@ -152,4 +155,9 @@ async fn finish<T>(what: String, sent: impl Future<Output = kube::Result<T>>) ->
             Err(WriteError::Unsure { what, cause: format!("no answer within {} s", TIME_LIMIT.as_secs()) })
         }
     }
+}
+
+/// A JSON patch whose tests fail is answered like an invalid object, but nothing is said about which field is wrong.
+fn is_failed_test(answer: &Status) -> bool {
+    answer.details.as_ref().is_none_or(|details| details.kind.is_empty() && details.causes.is_empty())
 }

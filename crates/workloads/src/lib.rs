@@ -3,6 +3,7 @@
 //! A lens works on views: the few fields that matter, pruned from the objects when they enter the cache. A new kind is
 //! a new variant of [`Workload`] and a module beside `stateful_set`.
 
+mod guarded;
 mod meaning;
 mod policies;
 mod stateful_set;

@@ -6,13 +6,14 @@ use std::sync::Arc;
 
 use jiff::{SignedDuration, Timestamp};
 use k8s_openapi::api::apps::v1::StatefulSet;
-use serde_json::{Value, json};
+use serde_json::json;
 use windlass_api::WorkloadKind;
 use windlass_engine::{
     Exposure, Move, Observation, Pod, PodName, PodState, PodUid, Record, Refusal, Revision, RolloutName,
     Slot, WorkloadUid,
 };
 
+use crate::guarded::{Guarded, Mark};
 use crate::view::{PodView, RevisionView, Snapshot, label};
 use crate::write::{WorkloadPatch, Write};
 use crate::{HELD_ANNOTATION, ROLLOUT_LABEL};
@@ -27,9 +28,7 @@ pub struct StatefulSetView {
     pub name: String,
     /// Its identity.
     pub uid: String,
-    /// Its version, for preconditions.
-    pub resource_version: String,
-    /// The generation of its spec.
+    /// The generation of its spec, for preconditions.
     pub generation: i64,
     /// The generation its controller has seen.
     pub observed_generation: i64,
@@ -49,6 +48,10 @@ pub struct StatefulSetView {
     pub rollout: Option<String>,
     /// The mark of a run, if it is on.
     pub held: Option<String>,
+    /// Whether it has any label.
+    pub has_labels: bool,
+    /// Whether it has any annotation.
+    pub has_annotations: bool,
 }
 
 /// How a StatefulSet updates.
@@ -58,6 +61,8 @@ pub enum UpdateStrategy {
     RollingUpdate {
         /// The partition.
         partition: i32,
+        /// Whether the `rollingUpdate` block is there; a manifest may leave it out.
+        block_exists: bool,
     },
     /// Whenever somebody deletes a pod.
     OnDelete,
@@ -73,7 +78,6 @@ impl StatefulSetView {
         Self {
             name: meta.name.clone().unwrap_or_default(),
             uid: meta.uid.clone().unwrap_or_default(),
-            resource_version: meta.resource_version.clone().unwrap_or_default(),
             generation: meta.generation.unwrap_or_default(),
             observed_generation: status.and_then(|status| status.observed_generation).unwrap_or_default(),
             replicas: spec.and_then(|spec| spec.replicas).unwrap_or(1),
@@ -87,12 +91,32 @@ impl StatefulSetView {
             update_revision: revision(status.map(|status| &status.update_revision)),
             rollout: label(meta, ROLLOUT_LABEL).cloned(),
             held: meta.annotations.as_ref().and_then(|all| all.get(HELD_ANNOTATION)).cloned(),
+            has_labels: meta.labels.is_some(),
+            has_annotations: meta.annotations.is_some(),
+        }
+    }
+
+    fn rollout_mark(&self) -> Mark<'_> {
+        Mark {
+            map: "labels",
+            map_exists: self.has_labels,
+            key: ROLLOUT_LABEL,
+            before: self.rollout.as_deref(),
+        }
+    }
+
+    fn held_mark(&self) -> Mark<'_> {
+        Mark {
+            map: "annotations",
+            map_exists: self.has_annotations,
+            key: HELD_ANNOTATION,
+            before: self.held.as_deref(),
         }
     }
 
     fn partition(&self) -> i32 {
         match self.strategy {
-            UpdateStrategy::RollingUpdate { partition } => partition,
+            UpdateStrategy::RollingUpdate { partition, .. } => partition,
             UpdateStrategy::OnDelete => 0,
         }
     }
@@ -103,11 +127,11 @@ fn strategy(set: &StatefulSet) -> UpdateStrategy {
     if strategy.and_then(|strategy| strategy.type_.as_deref()) == Some("OnDelete") {
         return UpdateStrategy::OnDelete;
     }
-    let partition = strategy
-        .and_then(|strategy| strategy.rolling_update.as_ref())
-        .and_then(|rolling| rolling.partition)
-        .unwrap_or_default();
-    UpdateStrategy::RollingUpdate { partition }
+    let block = strategy.and_then(|strategy| strategy.rolling_update.as_ref());
+    UpdateStrategy::RollingUpdate {
+        partition: block.and_then(|block| block.partition).unwrap_or_default(),
+        block_exists: block.is_some(),
+    }
 }
 
 /// Reads a StatefulSet and its pods.
@@ -224,20 +248,16 @@ fn available_at(set: &StatefulSetView, ready_since: Timestamp) -> Timestamp {
 
 /// The one request that makes a move.
 pub(crate) fn write(set: &StatefulSetView, rollout: &RolloutName, next: &Move) -> Write {
+    let claimed = guarded(set).mark(&set.rollout_mark(), Some(rollout.as_str()));
     match next {
-        Move::Claim => patch(set, &json!({"labels": {ROLLOUT_LABEL: rollout.as_str()}}), None),
+        Move::Claim => patch(set, claimed),
         Move::Expose(exposure, record) => {
-            let marks = json!({
-                "labels": {ROLLOUT_LABEL: rollout.as_str()},
-                "annotations": {HELD_ANNOTATION: record.map_or_else(|| "true".to_owned(), write_record)},
-            });
-            patch(set, &marks, Some(partition(set, *exposure)))
+            let held = record.map_or_else(|| "true".to_owned(), write_record);
+            let marked = claimed.mark(&set.held_mark(), Some(&held));
+            patch(set, set_partition(set, marked, partition(set, *exposure)))
         }
         Move::Free(pod) => Write::DeletePod(pod.clone()),
-        Move::Release => {
-            let partition = (set.partition() != 0).then_some(0);
-            patch(set, &json!({"annotations": {HELD_ANNOTATION: null}}), partition)
-        }
+        Move::Release => patch(set, set_partition(set, claimed.mark(&set.held_mark(), None), 0)),
     }
 }
 
@@ -254,7 +274,7 @@ fn read_record(mark: &str) -> Option<Record> {
 
 /// Marks off; the partition stays where it is, so nothing moves.
 pub(crate) fn give_back(set: &StatefulSetView) -> Write {
-    patch(set, &json!({"labels": {ROLLOUT_LABEL: null}, "annotations": {HELD_ANNOTATION: null}}), None)
+    patch(set, guarded(set).mark(&set.rollout_mark(), None).mark(&set.held_mark(), None))
 }
 
 fn partition(set: &StatefulSetView, exposure: Exposure) -> i32 {
@@ -264,14 +284,29 @@ fn partition(set: &StatefulSetView, exposure: Exposure) -> i32 {
     }
 }
 
-/// A merge patch, not an apply: it creates the `rollingUpdate` block where a manifest left it out, touches nothing
-/// else in it (`maxUnavailable` stays), and fails when the set is another one or has changed since it was read.
-fn patch(set: &StatefulSetView, marks: &Value, partition: Option<i32>) -> Write {
-    let mut body = json!({"metadata": marks});
-    body["metadata"]["uid"] = json!(set.uid);
-    body["metadata"]["resourceVersion"] = json!(set.resource_version);
-    if let Some(partition) = partition {
-        body["spec"] = json!({"updateStrategy": {"rollingUpdate": {"partition": partition}}});
+fn guarded(set: &StatefulSetView) -> Guarded {
+    Guarded::by(&set.uid, set.generation)
+}
+
+/// Creates the `rollingUpdate` block where a manifest left it out, and touches nothing else in it: `maxUnavailable`
+/// stays. A partition that is there already is not written again.
+fn set_partition(set: &StatefulSetView, change: Guarded, partition: i32) -> Guarded {
+    let block = ["spec", "updateStrategy", "rollingUpdate"];
+    match set.strategy {
+        UpdateStrategy::RollingUpdate { partition: before, .. } if before == partition => change,
+        UpdateStrategy::RollingUpdate { block_exists: true, .. } => {
+            change.set(&[block.as_slice(), &["partition"]].concat(), json!(partition))
+        }
+        UpdateStrategy::RollingUpdate { block_exists: false, .. } | UpdateStrategy::OnDelete => {
+            change.set(&block, json!({"partition": partition}))
+        }
     }
-    Write::PatchWorkload(WorkloadPatch { kind: WorkloadKind::StatefulSet, name: set.name.clone(), body })
+}
+
+fn patch(set: &StatefulSetView, change: Guarded) -> Write {
+    Write::PatchWorkload(WorkloadPatch {
+        kind: WorkloadKind::StatefulSet,
+        name: set.name.clone(),
+        patch: change.patch(),
+    })
 }

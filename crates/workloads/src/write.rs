@@ -1,19 +1,19 @@
 //! Requests, as data: what is to be sent, with its preconditions, to whoever holds a client.
 
-use serde_json::Value;
+use json_patch::Patch;
 use windlass_api::WorkloadKind;
 use windlass_engine::PodRef;
 
 /// One API request that a lens asks for.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Write {
-    /// A merge patch of the workload; its body carries uid and resourceVersion.
+    /// A patch of the workload that tests first what it rests on.
     PatchWorkload(WorkloadPatch),
     /// The deletion of one pod, and of no other of that name.
     DeletePod(PodRef),
 }
 
-/// A merge patch of a workload.
+/// A JSON patch of a workload. It opens with its preconditions: see `guarded`.
 #[derive(Clone, Debug, PartialEq)]
 pub struct WorkloadPatch {
     /// Its kind.
@@ -21,5 +21,5 @@ pub struct WorkloadPatch {
     /// Its name.
     pub name: String,
     /// The patch.
-    pub body: Value,
+    pub patch: Patch,
 }

@@ -190,8 +190,10 @@ fn every_move_is_one_request_with_its_preconditions() {
     let rollout = RolloutName::new("web");
     let at_rest = snapshot(set(&json!({})), three());
     let held = snapshot(
-        set(&json!({"metadata": {"annotations": {"windlass.sh/held": "true"}},
-            "spec": {"updateStrategy": {"rollingUpdate": {"partition": i32::MAX, "maxUnavailable": 2}}}})),
+        set(
+            &json!({"metadata": {"annotations": {"windlass.sh/held": "true"}, "labels": {"windlass.sh/rollout": "web"}},
+            "spec": {"updateStrategy": {"rollingUpdate": {"partition": i32::MAX, "maxUnavailable": 2}}}}),
+        ),
         three(),
     );
     let record = Record { run: Timestamp::UNIX_EPOCH, stage: 2 };
@@ -209,14 +211,22 @@ fn every_move_is_one_request_with_its_preconditions() {
         ("release at partition 0", write(&at_rest, &rollout, &Move::Release)),
         ("give back", give_back(&held.workload)),
     ];
-    let text: Vec<String> =
-        rows.iter().map(|(what, write)| format!("{what}\n  {}", one_line(write))).collect();
+    let bare = snapshot(set(&json!({"spec": {"updateStrategy": {"rollingUpdate": null}}})), three());
+    let rows = rows.into_iter().chain([(
+        "expose where the manifest has no rollingUpdate block",
+        write(&bare, &rollout, &Move::Expose(Exposure::First(1), None)),
+    )]);
+    let text: Vec<String> = rows.map(|(what, write)| format!("{what}\n  {}", in_lines(&write))).collect();
     insta::assert_snapshot!("writes", text.join("\n"));
 }
 
-fn one_line(write: &Write) -> String {
+fn in_lines(write: &Write) -> String {
     match write {
-        Write::PatchWorkload(patch) => format!("PATCH {} {} {}", patch.kind.as_str(), patch.name, patch.body),
+        Write::PatchWorkload(patch) => {
+            let lines: Vec<String> =
+                patch.patch.iter().map(|line| serde_json::to_string(line).unwrap()).collect();
+            format!("PATCH {} {}\n    {}", patch.kind.as_str(), patch.name, lines.join("\n    "))
+        }
         Write::DeletePod(pod) => format!("DELETE pod {} only if uid is {}", pod.name, pod.uid),
     }
 }
@@ -230,7 +240,11 @@ fn the_record_in_the_mark_is_read_back() {
     else {
         unreachable!("an exposure is a patch");
     };
-    let mark = patch.body.pointer("/metadata/annotations").unwrap().clone();
+    let last = |path: &str| {
+        let lines = serde_json::to_value(&patch.patch).unwrap();
+        lines.as_array().unwrap().iter().rfind(|line| line["path"] == path).unwrap()["value"].clone()
+    };
+    let mark = last("/metadata/annotations");
     let seen = seen(set(&json!({"metadata": {"annotations": mark}})), three());
     assert_eq!((seen.marked, seen.recorded), (true, Some(record)));
     let foreign = set(&json!({"metadata": {"annotations": {"windlass.sh/held": "run-x/stage-y"}}}));

@@ -11,6 +11,7 @@ mod docs;
 mod hold;
 mod lens;
 mod people;
+mod precondition;
 mod rest;
 mod scale;
 mod spec;

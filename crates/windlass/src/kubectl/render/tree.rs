@@ -74,8 +74,8 @@ fn hold_words(set: &StatefulSet) -> String {
     let view = StatefulSetView::of(set);
     match view.strategy {
         UpdateStrategy::OnDelete => "OnDelete".to_owned(),
-        UpdateStrategy::RollingUpdate { partition: HOLD } => "holds all".to_owned(),
-        UpdateStrategy::RollingUpdate { partition } => format!("partition {partition}"),
+        UpdateStrategy::RollingUpdate { partition: HOLD, .. } => "holds all".to_owned(),
+        UpdateStrategy::RollingUpdate { partition, .. } => format!("partition {partition}"),
     }
 }
 
