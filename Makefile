@@ -21,12 +21,12 @@ test: lint testbed build ## Run everything: format, lints, licences, unit, prope
 .PHONY: lint
 lint: ## Check format, lints (warnings are errors), licences and banned crates
 	@echo "== format"; $(CARGO) fmt --all --check
-	@echo "== lints"; $(CARGO) clippy --quiet --workspace --all-targets -- -D warnings
+	@echo "== lints"; $(CARGO) clippy --quiet --workspace --all-targets --features windlass/faults -- -D warnings
 	@echo "== licences and banned crates"; tests/licences
 
 .PHONY: build
 build: ## Build the binary, and the kubectl plugin beside it
-	@$(CARGO) build --quiet --package windlass
+	@$(CARGO) build --quiet --package windlass --features faults
 	@ln -sf windlass target/debug/kubectl-windlass
 
 .PHONY: cluster

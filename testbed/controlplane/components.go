@@ -84,11 +84,19 @@ func apiserverArgs(b *bed) []string {
 		args = append(args, "--feature-gates=MutatingAdmissionPolicy=false",
 			fmt.Sprintf("--runtime-config=%[1]spolicies=false,%[1]spolicybindings=false", group))
 	}
-	return args
+	return append(args, b.gates()...)
+}
+
+// gates are the feature gates that a caller asked for.
+func (b *bed) gates() []string {
+	if b.opts.featureGates == "" {
+		return nil
+	}
+	return []string{"--feature-gates=" + b.opts.featureGates}
 }
 
 func managerArgs(b *bed) []string {
-	return append(b.delegated("kube-controller-manager"),
+	return append(append(b.delegated("kube-controller-manager"), b.gates()...),
 		"--kubeconfig="+b.path("kube-controller-manager.kubeconfig"),
 		"--service-account-private-key-file="+b.path("pki", "accounts.key"),
 		"--root-ca-file="+b.path("pki", "ca.crt"),

@@ -30,6 +30,7 @@ type options struct {
 	stages         string
 	nodes          int
 	mutatingPolicy bool
+	featureGates   string
 	keep           bool
 	foreground     bool
 }
@@ -41,6 +42,7 @@ func testbed(args []string) int {
 	set.StringVar(&opts.stages, "stages", "", "kwok stages (default: stages.yaml next to this program)")
 	set.IntVar(&opts.nodes, "nodes", 4, "number of nodes")
 	set.BoolVar(&opts.mutatingPolicy, "mutating-policy", true, "serve MutatingAdmissionPolicy")
+	set.StringVar(&opts.featureGates, "feature-gates", "", "of the API server and the controllers, such as MaxUnavailableStatefulSet=true")
 	set.BoolVar(&opts.keep, "keep", false, "keep the temporary folder at the end")
 	set.BoolVar(&opts.foreground, "foreground", false, "for people: ignore the end of input, print what runs in words")
 	set.Usage = func() { fmt.Fprint(os.Stderr, usage); set.PrintDefaults() }
@@ -151,9 +153,10 @@ func (b *bed) announce() {
 		Audit     string         `json:"auditLog"`
 		Bin       string         `json:"bin"`
 		Server    string         `json:"server"`
+		Etcd      string         `json:"etcd"`
 		Pids      map[string]int `json:"pids"`
 	}{b.dir, b.path("admin.kubeconfig"), b.path("developer.kubeconfig"), b.path("gitops.kubeconfig"),
-		b.path("audit.log"), b.bin, b.server(), pids})
+		b.path("audit.log"), b.bin, b.server(), b.url("http", "etcd"), pids})
 }
 
 // say writes one JSON line on the output.

@@ -15,13 +15,12 @@ pub trait Front {
     fn asked(&self) -> Asked;
 
     /// What came of it, in the words of the dialect. A pure function of its arguments and the present status.
-    /// `failure` is what the latest attempt to carry out a decision met with, if it failed.
     fn report(
         &self,
         now: Timestamp,
         seen: &Seen,
         decision: &Decision,
-        failure: Option<&str>,
+        circumstances: Circumstances<'_>,
     ) -> Report<Self::Status>;
 
     /// What people should hear when the resource is gone.
@@ -37,6 +36,26 @@ pub struct Asked {
     pub memo: Memo,
     /// What people want.
     pub intents: Intents,
+}
+
+/// What is to be told besides the decision.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Circumstances<'a> {
+    /// What the latest attempt to carry out a decision met with, if it failed.
+    pub failure: Option<&'a str>,
+    /// Whether a new template would be held, where that is known.
+    pub guard: Option<&'a GuardNote>,
+}
+
+/// Whether a new template would be held, as a condition says it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct GuardNote {
+    /// True, False or Unknown.
+    pub status: &'static str,
+    /// One word.
+    pub reason: &'static str,
+    /// The sentence.
+    pub message: String,
 }
 
 /// What is to be told about a decision.

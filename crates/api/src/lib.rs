@@ -8,4 +8,6 @@ mod front;
 pub mod rollout_plugin;
 
 pub use crds::{crds, to_yaml};
-pub use front::{Asked, EventKind, EventText, Front, Report, WorkloadKind, WorkloadTarget};
+pub use front::{
+    Asked, Circumstances, EventKind, EventText, Front, GuardNote, Report, WorkloadKind, WorkloadTarget,
+};

@@ -6,7 +6,7 @@ use std::collections::BTreeMap;
 use jiff::{SignedDuration, Timestamp};
 use proptest::prelude::*;
 use windlass_api::rollout_plugin::RolloutPlugin;
-use windlass_api::{Front, to_yaml};
+use windlass_api::{Circumstances, Front, to_yaml};
 use windlass_engine::{
     AbortCause, Decision, Exposure, Intents, Journey, Memo, Observation, Part, Pod, PodName, PodState,
     PodUid, Progress, Revision, Run, Seen, Slot, WorkloadUid, decide,
@@ -70,6 +70,7 @@ fn observation(updated: usize, ready: bool) -> Observation {
         slots: (0..5).map(pod).collect(),
         surplus: Vec::new(),
         claimed: true,
+        ready_to_hold: true,
         marked: true,
         recorded: None,
         aliases: BTreeMap::new(),
@@ -82,7 +83,7 @@ fn look(rollout: &mut RolloutPlugin, now: Timestamp, seen: &Observation) -> Deci
     let seen = Seen::Workload(seen.clone());
     let decision =
         decide(now, asked.plan.as_ref().map_err(Vec::as_slice), &seen, &asked.memo, &asked.intents);
-    rollout.status = Some(rollout.report(now, &seen, &decision, None).status);
+    rollout.status = Some(rollout.report(now, &seen, &decision, Circumstances::default()).status);
     decision
 }
 
@@ -167,13 +168,18 @@ fn a_failed_write_is_told_as_a_reconciliation_error_and_gone_when_it_works() {
     let seen = Seen::Workload(observation(0, true));
     let decision =
         decide(at(1), asked.plan.as_ref().map_err(Vec::as_slice), &seen, &asked.memo, &asked.intents);
-    let failed = rollout.report(at(1), &seen, &decision, Some("patching StatefulSet data/web: forbidden"));
+    let failed = rollout.report(
+        at(1),
+        &seen,
+        &decision,
+        Circumstances { failure: Some("patching StatefulSet data/web: forbidden"), guard: None },
+    );
     assert!(failed.urgent);
     assert_eq!(failed.status.phase.as_deref(), Some("Degraded"));
     assert_eq!(failed.status.condition("Progressing").unwrap().reason, "ReconciliationError");
     assert_eq!(failed.events[0].reason, "ReconciliationError");
     rollout.status = Some(failed.status);
-    let mended = rollout.report(at(2), &seen, &decision, None);
+    let mended = rollout.report(at(2), &seen, &decision, Circumstances::default());
     assert_eq!(mended.status.condition("Progressing").unwrap().reason, "RolloutPluginProgressing");
     assert_eq!(rollout.asked().memo, decision.memo, "the run is where it was");
 }
@@ -232,7 +238,7 @@ proptest! {
         let seen = Seen::Workload(observation(1, true));
         let mut decision = decide(at(0), rollout.asked().plan.as_ref().map_err(Vec::as_slice), &seen, &memo, &Intents::default());
         decision.memo = memo.clone();
-        let status = rollout.report(at(0), &seen, &decision, None).status;
+        let status = rollout.report(at(0), &seen, &decision, Circumstances::default()).status;
         let text = serde_json::to_string(&status).unwrap();
         rollout.status = Some(serde_json::from_str(&text).unwrap());
         prop_assert_eq!(rollout.asked().memo, memo);
@@ -248,7 +254,7 @@ fn the_next_stage_is_not_urgent_but_a_pause_an_abort_and_an_overdue_run_are() {
         let (asked, seen) = (rollout.asked(), Seen::Workload(seen.clone()));
         let plan = asked.plan.as_ref().map_err(Vec::as_slice);
         let decision = decide(at(second), plan, &seen, &asked.memo, &asked.intents);
-        rollout.report(at(second), &seen, &decision, None).urgent
+        rollout.report(at(second), &seen, &decision, Circumstances::default()).urgent
     };
     let started = rollout.asked().memo.run.unwrap().started_at;
     let mut second = observation(2, false);

@@ -161,6 +161,13 @@ impl Cached for ControllerRevision {
     }
 }
 
+/// Whether a rollout is this instance's, and not another controller's in the same cluster. Those of others are known
+/// too: a workload has one rollout, whoever serves it.
+pub(crate) fn is_served_by(rollout: &RolloutPlugin, instance: Option<&String>) -> bool {
+    let labels = rollout.metadata.labels.as_ref();
+    labels.and_then(|labels| labels.get(crate::INSTANCE_LABEL)) == instance
+}
+
 /// The uid of the StatefulSet that controls an object.
 fn owner(meta: &ObjectMeta) -> Option<String> {
     meta.owner_references

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use windlass_api::rollout_plugin::RolloutPlugin;
 use windlass_api::{Front, WorkloadTarget};
 use windlass_engine::{Refusal, RolloutName, Seen};
-use windlass_workloads::{Snapshot, missing, observe};
+use windlass_workloads::{Hold, Snapshot, missing, observe};
 
 use crate::cache::{Index, Key};
 
@@ -18,18 +18,24 @@ pub(crate) struct Inputs {
 }
 
 /// What a decision needs, unless the rollout is gone.
-pub(crate) fn gather(index: &Index, key: &Key) -> Option<Inputs> {
+pub(crate) fn gather(index: &Index, key: &Key, hold: Hold) -> Option<Inputs> {
     let rollout = Arc::clone(index.rollout(key)?);
     let name = RolloutName::new(&key.name);
     let (seen, snapshot) = match rollout.workload() {
-        Ok(target) => look(index, key, &name, &target),
+        Ok(target) => look(index, key, &name, &target, hold),
         // The front tells what is wrong with the reference; there is nothing to look at.
         Err(flaw) => (Seen::Refused(Refusal::Missing { workload: flaw.text }), None),
     };
     Some(Inputs { rollout, name, seen, snapshot })
 }
 
-fn look(index: &Index, key: &Key, name: &RolloutName, target: &WorkloadTarget) -> (Seen, Option<Snapshot>) {
+fn look(
+    index: &Index,
+    key: &Key,
+    name: &RolloutName,
+    target: &WorkloadTarget,
+    hold: Hold,
+) -> (Seen, Option<Snapshot>) {
     let workload = Key { namespace: key.namespace.clone(), name: target.name.clone() };
     let Some(snapshot) = index.snapshot(&workload) else {
         return (Seen::Refused(missing(target)), None);
@@ -37,7 +43,7 @@ fn look(index: &Index, key: &Key, name: &RolloutName, target: &WorkloadTarget) -
     if let Some(by) = taken_by(index, &workload, name) {
         return (Seen::Refused(Refusal::Taken { workload: target.to_string(), by }), None);
     }
-    match observe(&snapshot, name) {
+    match observe(&snapshot, name, hold) {
         Ok(observation) => (Seen::Workload(observation), Some(snapshot)),
         Err(refusal) => (Seen::Refused(refusal), None),
     }

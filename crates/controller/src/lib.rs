@@ -5,8 +5,15 @@
 //! at a time. Nothing is polled, and nothing but the watches is asked of the API server at rest.
 
 mod cache;
+mod doubt;
 mod event;
+#[cfg(feature = "faults")]
+mod fault;
+mod fence;
 mod gather;
+mod guard;
+mod leader;
+mod lease;
 mod metrics;
 mod queue;
 mod reconcile;
@@ -18,30 +25,46 @@ mod writer;
 
 use std::net::SocketAddr;
 use std::sync::Arc;
+use std::time::Duration;
 
 use futures::future::{BoxFuture, FutureExt};
 use kube::Client;
 use thiserror::Error;
 use tokio::net::TcpListener;
-use tokio::task::JoinSet;
+use tokio::sync::Notify;
+use tokio::task::{JoinHandle, JoinSet};
 
 use crate::cache::Caches;
+use crate::fence::Fence;
+use crate::guard::Guard;
+use crate::leader::{Followers, Leader};
 use crate::metrics::Metrics;
 use crate::queue::Queue;
 use crate::reconcile::Context;
 use crate::writer::Writer;
 
 pub use cache::Scope;
+pub use guard::HoldChoice;
+pub use leader::Election;
+
+/// The label by which several controllers share a cluster: each serves the rollouts that carry its name.
+pub const INSTANCE_LABEL: &str = "windlass.sh/instance";
 
 /// How the controller runs.
 #[derive(Clone, Debug)]
 pub struct Settings {
     /// Which namespaces it serves.
     pub scope: Scope,
+    /// Which rollouts it serves there: those whose label names it; without a name those without the label.
+    pub instance: Option<String>,
     /// How many rollouts are worked on at once.
     pub workers: usize,
     /// Where health and metrics are served; none serves nothing.
     pub listen: Option<SocketAddr>,
+    /// What holds a new template.
+    pub hold: HoldChoice,
+    /// How a leader is elected; none means that there is no other controller.
+    pub election: Option<Election>,
 }
 
 /// Why the controller ended.
@@ -64,17 +87,11 @@ pub enum RunError {
 pub async fn run(
     client: Client,
     settings: Settings,
-    shutdown: BoxFuture<'static, ()>,
+    mut shutdown: BoxFuture<'static, ()>,
 ) -> Result<(), RunError> {
-    let metrics = Arc::new(Metrics::new());
+    let metrics = Arc::new(Metrics::new(settings.instance.clone()));
     let caches = Arc::new(Caches::default());
     let queue = Arc::new(Queue::default());
-    let context = Arc::new(Context::new(
-        Arc::clone(&caches),
-        Arc::clone(&queue),
-        Writer::new(client.clone()),
-        Arc::clone(&metrics),
-    ));
     let mut parts = JoinSet::new();
     if let Some(address) = settings.listen {
         let listener =
@@ -83,15 +100,38 @@ pub async fn run(
             server::serve(listener, Arc::clone(&caches), Arc::clone(&metrics)).map(|()| "health server"),
         );
     }
+    let guard = tokio::select! {
+        () = &mut shutdown => return Ok(()),
+        guard = find_out(&client, settings.hold) => Arc::new(guard),
+    };
+    let crew = Arc::new(Crew {
+        queue: Arc::clone(&queue),
+        caches: Arc::clone(&caches),
+        metrics: Arc::clone(&metrics),
+    });
+    let (writer, office) = elect(&client, settings.election, &crew);
+    let context = Arc::new(Context::new(
+        Arc::clone(&caches),
+        Arc::clone(&queue),
+        writer,
+        Arc::clone(&metrics),
+        Arc::clone(&guard),
+        settings.instance,
+    ));
     watch::spawn(&mut parts, &client, &settings.scope, &caches, &queue);
+    guard::spawn(&mut parts, &client, &guard, move || watch::look_at_everything(&caches, &queue));
     for _ in 0..settings.workers.max(1) {
         parts.spawn(reconcile::work(Arc::clone(&context)).map(|()| "worker"));
     }
     tokio::select! {
         () = shutdown => {
             tracing::info!("asked to stop: finishing the writes at hand");
-            queue.close();
+            crew.queue.close();
             context.idle().await;
+            if let Some(office) = office {
+                office.stop.notify_one();
+                office.leader.await.ok();
+            }
             Ok(())
         }
         ended = parts.join_next() => Err(RunError::Ended(match ended {
@@ -99,5 +139,64 @@ pub async fn run(
             Some(Err(error)) => error.to_string(),
             None => "nothing was started".to_owned(),
         })),
+    }
+}
+
+/// Who we are and what holds here: asked until the server answers.
+async fn find_out(client: &Client, choice: HoldChoice) -> Guard {
+    /// Short enough for a server that is just coming up.
+    const PAUSE: Duration = Duration::from_secs(1);
+    loop {
+        match Guard::find_out(client, choice).await {
+            Ok(guard) => return guard,
+            Err(error) => {
+                tracing::warn!(%error, "cannot ask the API server what holds here; trying again");
+                tokio::time::sleep(PAUSE).await;
+            }
+        }
+    }
+}
+
+/// The one place that writes, behind the fence that the election moves.
+fn elect(client: &Client, election: Option<Election>, crew: &Arc<Crew>) -> (Writer, Option<Office>) {
+    let Some(election) = election else {
+        crew.metrics.leads(true);
+        return (Writer::new(client.clone(), Fence::Open), None);
+    };
+    let (moves, fence) = tokio::sync::watch::channel(None);
+    let writer = Writer::new(client.clone(), Fence::Leased(fence));
+    crew.queue.hold(true);
+    let stop = Arc::new(Notify::new());
+    let leader = Leader::new(election, writer.clone(), moves);
+    let followers: Arc<dyn Followers> = Arc::clone(crew) as Arc<dyn Followers>;
+    let leader = tokio::spawn(leader.keep(client.clone(), followers, Arc::clone(&stop)));
+    (writer, Some(Office { stop, leader }))
+}
+
+/// The task that keeps the lease, and how to end it.
+struct Office {
+    stop: Arc<Notify>,
+    leader: JoinHandle<()>,
+}
+
+/// Those who work while we lead and rest while we stand by. The caches are kept warm all the time.
+struct Crew {
+    queue: Arc<Queue>,
+    caches: Arc<Caches>,
+    metrics: Arc<Metrics>,
+}
+
+impl Followers for Crew {
+    fn lead(&self) {
+        self.metrics.leads(true);
+        self.queue.hold(false);
+        if self.caches.is_synced() {
+            watch::look_at_everything(&self.caches, &self.queue);
+        }
+    }
+
+    fn stand_by(&self) {
+        self.metrics.leads(false);
+        self.queue.hold(true);
     }
 }

@@ -2,6 +2,7 @@
 //! forgotten or go stale.
 
 use std::fmt::{self, Debug};
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
@@ -16,7 +17,7 @@ use prometheus_client::registry::Registry;
 use windlass_api::EventText;
 use windlass_api::rollout_plugin::RolloutPlugin;
 
-use crate::cache::{Caches, Key};
+use crate::cache::{Caches, Key, is_served_by};
 
 /// Upstream's buckets, in seconds.
 const BUCKETS: [f64; 5] = [0.01, 0.15, 0.25, 0.5, 1.0];
@@ -41,16 +42,25 @@ pub(crate) struct Metrics {
     errors: Family<RolloutLabels, Counter>,
     events: Family<EventLabels, Counter>,
     event_labels: Mutex<Vec<EventLabels>>,
+    leads: AtomicBool,
+    instance: Option<String>,
 }
 
 impl Metrics {
-    pub(crate) fn new() -> Self {
+    pub(crate) fn new(instance: Option<String>) -> Self {
         Self {
             looks: Family::new_with_constructor(|| Histogram::new(BUCKETS)),
             errors: Family::default(),
             events: Family::default(),
             event_labels: Mutex::default(),
+            leads: AtomicBool::new(false),
+            instance,
         }
+    }
+
+    /// Whether this controller is the one that writes.
+    pub(crate) fn leads(&self, leads: bool) {
+        self.leads.store(leads, Ordering::Relaxed);
     }
 
     pub(crate) fn looked(&self, key: &Key, took: Duration) {
@@ -99,7 +109,14 @@ impl Metrics {
         );
         registry.register("rolloutplugin_reconcile_error", "Failed writes", self.errors.clone());
         registry.register("rolloutplugin_events", "Events sent", self.events.clone());
-        registry.register_collector(Box::new(Rollouts { caches: Arc::clone(caches) }));
+        let leads = ConstGauge::new(i64::from(self.leads.load(Ordering::Relaxed)));
+        registry.register(
+            "windlass_leader",
+            "1 on the controller that writes, 0 on those that stand by",
+            leads,
+        );
+        let instance = self.instance.clone();
+        registry.register_collector(Box::new(Rollouts { caches: Arc::clone(caches), instance }));
         let mut text = String::new();
         encode(&mut text, &registry)?;
         Ok(text)
@@ -116,6 +133,7 @@ type Number = fn(&RolloutPlugin) -> Option<i32>;
 /// What the caches know of each rollout.
 struct Rollouts {
     caches: Arc<Caches>,
+    instance: Option<String>,
 }
 
 impl Debug for Rollouts {
@@ -136,7 +154,9 @@ struct InfoLabels {
 
 impl Collector for Rollouts {
     fn encode(&self, mut encoder: DescriptorEncoder<'_>) -> Result<(), fmt::Error> {
-        let rollouts: Vec<Arc<RolloutPlugin>> = self.caches.read().rollouts().cloned().collect();
+        let is_ours = |rollout: &&Arc<RolloutPlugin>| is_served_by(rollout, self.instance.as_ref());
+        let rollouts: Vec<Arc<RolloutPlugin>> =
+            self.caches.read().rollouts().filter(is_ours).cloned().collect();
         let one = ConstGauge::new(1_i64);
         let mut info = encoder.encode_descriptor(
             "rolloutplugin_info",

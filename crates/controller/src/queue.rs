@@ -21,6 +21,7 @@ struct State {
     at: BTreeMap<Job, Instant>,
     busy: BTreeSet<Job>,
     again: BTreeMap<Job, Instant>,
+    held: bool,
     closed: bool,
 }
 
@@ -46,6 +47,9 @@ impl State {
     fn take(&mut self, now: Instant) -> Next {
         if self.closed {
             return Next::Closed;
+        }
+        if self.held {
+            return Next::Nothing;
         }
         match self.due.first() {
             Some((at, _)) if *at > now => Next::Later(*at),
@@ -125,6 +129,12 @@ impl Queue {
         }
     }
 
+    /// Whether jobs wait in the queue instead of being handed out.
+    pub(crate) fn hold(&self, held: bool) {
+        self.state().held = held;
+        self.changed.notify_one();
+    }
+
     /// Nothing is handed out any more.
     pub(crate) fn close(&self) {
         self.state().closed = true;
@@ -184,6 +194,16 @@ mod tests {
         queue.add_all([job("a")]);
         queue.next().await.unwrap();
         assert_eq!(start.elapsed(), Duration::from_secs(60));
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn a_held_queue_hands_out_nothing_and_forgets_nothing() {
+        let queue = Queue::default();
+        queue.hold(true);
+        queue.add_all([job("a")]);
+        assert!(tokio::time::timeout(Duration::from_secs(1), queue.next()).await.is_err());
+        queue.hold(false);
+        assert_eq!(queue.next().await, Some(job("a")));
     }
 
     #[tokio::test(start_paused = true)]

@@ -5,15 +5,21 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 use jiff::Timestamp;
+use k8s_openapi::api::apps::v1::StatefulSet;
+use k8s_openapi::api::core::v1::Pod;
 use tokio::time::Instant;
 use windlass_api::rollout_plugin::{RolloutPlugin, RolloutPluginStatus};
-use windlass_api::{Front, Report};
+use windlass_api::{Circumstances, Front, Report};
 use windlass_engine::{Decision, Order, decide};
-use windlass_workloads::{Snapshot, Write, give_back, write};
+use windlass_workloads::{
+    Snapshot, StatefulSetView, Workload, WorkloadPatch, Write, give_back, is_undone, write,
+};
 
-use crate::cache::{Cached, Caches, Job, Key};
+use crate::cache::{Cached, Caches, Job, Key, is_served_by};
+use crate::doubt::Object;
 use crate::event::event;
 use crate::gather::{Inputs, gather};
+use crate::guard::Guard;
 use crate::metrics::Metrics;
 use crate::queue::Queue;
 use crate::retry;
@@ -33,6 +39,8 @@ pub(crate) struct Context {
     queue: Arc<Queue>,
     writer: Writer,
     metrics: Arc<Metrics>,
+    guard: Arc<Guard>,
+    instance: Option<String>,
     notes: Mutex<BTreeMap<Job, Note>>,
     next_text: Mutex<Instant>,
 }
@@ -55,12 +63,21 @@ enum Looked {
 }
 
 impl Context {
-    pub(crate) fn new(caches: Arc<Caches>, queue: Arc<Queue>, writer: Writer, metrics: Arc<Metrics>) -> Self {
+    pub(crate) fn new(
+        caches: Arc<Caches>,
+        queue: Arc<Queue>,
+        writer: Writer,
+        metrics: Arc<Metrics>,
+        guard: Arc<Guard>,
+        instance: Option<String>,
+    ) -> Self {
         Self {
             caches,
             queue,
             writer,
             metrics,
+            guard,
+            instance,
             notes: Mutex::default(),
             next_text: Mutex::new(Instant::now()),
         }
@@ -109,7 +126,11 @@ pub(crate) async fn work(context: Arc<Context>) {
         };
         let look_again = conclude(&context, &job, result);
         if let Job::Rollout(key) = &job
-            && context.caches.read().rollout(key).is_some()
+            && context
+                .caches
+                .read()
+                .rollout(key)
+                .is_some_and(|it| is_served_by(it, context.instance.as_ref()))
         {
             context.metrics.looked(key, started.elapsed());
         }
@@ -130,19 +151,31 @@ fn conclude(context: &Context, job: &Job, result: Result<Option<Instant>, WriteE
         note.failures = note.failures.saturating_add(1);
         failures = note.failures;
     });
+    let mut wait = retry::wait(job, failures);
     match (&error, job) {
-        (WriteError::Stale { .. } | WriteError::Gone { .. }, _) => tracing::debug!(%error, "looking again"),
+        (WriteError::Stale { .. } | WriteError::Gone { .. } | WriteError::InDoubt { .. }, _) => {
+            tracing::debug!(%error, "looking again");
+        }
+        // Whoever leads next looks at everything.
+        (WriteError::Fenced { .. }, _) => {
+            tracing::debug!(%error, "standing by");
+            return None;
+        }
+        (WriteError::Throttled { after, .. }, Job::Rollout(key) | Job::Workload(key)) => {
+            wait = wait.max(*after);
+            tracing::warn!(namespace = key.namespace, rollout = key.name, %error, "trying again then");
+        }
         (_, Job::Rollout(key) | Job::Workload(key)) => {
             context.metrics.failed(key);
             tracing::warn!(namespace = key.namespace, rollout = key.name, %error, failures, "write failed; trying again");
         }
     }
-    Some(Instant::now() + retry::wait(job, failures))
+    Some(Instant::now() + wait)
 }
 
 async fn look_at_rollout(context: &Context, job: &Job, key: &Key) -> Result<Option<Instant>, WriteError> {
     for _ in 0..WRITES_IN_A_ROW {
-        let inputs = gather(&context.caches.read(), key);
+        let inputs = gather(&context.caches.read(), key, context.guard.hold());
         let Some(inputs) = inputs else {
             let note = context.notes().remove(job);
             if let Some(gone) = note.and_then(|note| note.last_seen) {
@@ -151,10 +184,17 @@ async fn look_at_rollout(context: &Context, job: &Job, key: &Key) -> Result<Opti
             context.metrics.forget(key);
             return Ok(None);
         };
+        if !is_served_by(&inputs.rollout, context.instance.as_ref()) {
+            context.notes().remove(job);
+            context.metrics.forget(key);
+            return Ok(None);
+        }
         context.update(job, |note| note.last_seen = Some(Arc::clone(&inputs.rollout)));
-        match look_once(context, job, key, &inputs).await? {
-            Looked::Wrote => {}
-            Looked::Until(look_again) => return Ok(look_again),
+        match look_once(context, job, key, &inputs).await {
+            Ok(Looked::Wrote) => {}
+            Ok(Looked::Until(look_again)) => return Ok(look_again),
+            Err(WriteError::InDoubt { object, .. }) => clear_doubt(context, &object).await?,
+            Err(error) => return Err(error),
         }
     }
     Ok(Some(Instant::now()))
@@ -187,7 +227,9 @@ async fn look_once(context: &Context, job: &Job, key: &Key, inputs: &Inputs) -> 
     if decision.order == Order::MoveFirst && note.failure.is_none() {
         return make(context, job, key, inputs, &decision).await;
     }
-    let report = rollout.report(now, &inputs.seen, &decision, note.failure.as_deref());
+    let guard = context.guard.note();
+    let circumstances = Circumstances { failure: note.failure.as_deref(), guard: Some(&guard) };
+    let report = rollout.report(now, &inputs.seen, &decision, circumstances);
     let wake = decision.wake.map(|at| instant(now, at));
     let settles = match settle(context, job, &note, rollout, &report) {
         Settled::Store => {
@@ -221,13 +263,26 @@ async fn make(
         return Ok(Looked::Until(None));
     };
     let started = Instant::now();
-    let outcome = carry_out(context, key, snapshot, write(snapshot, &inputs.name, next)).await;
+    let outcome =
+        carry_out(context, key, snapshot, write(snapshot, &inputs.name, context.guard.hold(), next)).await;
     match &outcome {
         Ok(()) => context.update(job, |note| note.failure = None),
-        Err(error @ (WriteError::Refused { .. } | WriteError::Unsure { .. })) => {
+        Err(error @ WriteError::Refused { .. }) => {
             context.update(job, |note| note.failure = Some(error.to_string()));
         }
-        Err(WriteError::Stale { .. } | WriteError::Gone { .. }) => {}
+        // Once is nothing: the next look may find it done.
+        Err(error @ WriteError::Unsure { .. }) => context.update(job, |note| {
+            if note.failures > 0 {
+                note.failure = Some(error.to_string());
+            }
+        }),
+        Err(
+            WriteError::Stale { .. }
+            | WriteError::Gone { .. }
+            | WriteError::InDoubt { .. }
+            | WriteError::Fenced { .. }
+            | WriteError::Throttled { .. },
+        ) => {}
     }
     outcome?;
     let took = started.elapsed();
@@ -315,12 +370,51 @@ async fn carry_out(
         Write::PatchWorkload(patch) => {
             let answer = context.writer.workload(&key.namespace, &patch).await?;
             take_in(context, &answer);
+            let stored = Workload::StatefulSet(StatefulSetView::of(&answer));
+            if is_undone(&patch, &stored) {
+                return Err(undone(context, key, &patch));
+            }
         }
         Write::DeletePod(pod) => match context.writer.delete_pod(&key.namespace, &pod).await? {
             Some(answer) => take_in(context, &answer),
             None => context.caches.write().pod_is_going(snapshot, pod.uid.as_str()),
         },
     }
+    Ok(())
+}
+
+/// Something in between undid what was written. Writing it again at once would be undone again.
+fn undone(context: &Context, key: &Key, patch: &WorkloadPatch) -> WriteError {
+    WriteError::Refused {
+        what: format!("patching {} {}/{}", patch.kind.as_str(), key.namespace, patch.name),
+        answer: format!(
+            "the server stored another partition than was written, so an admission policy or a webhook undid it; \
+             this controller is {}: do the policies let it through? `kubectl windlass doctor` tells",
+            context.guard.me()
+        ),
+    }
+}
+
+/// Reads what a lost answer would have told.
+async fn clear_doubt(context: &Context, object: &Object) -> Result<(), WriteError> {
+    match object {
+        Object::Rollout(key) => {
+            if let Some(found) = context.writer.read::<RolloutPlugin>(key).await? {
+                take_in(context, &found);
+            }
+        }
+        Object::Workload(key) => {
+            if let Some(found) = context.writer.read::<StatefulSet>(key).await? {
+                take_in(context, &found);
+            }
+        }
+        Object::Pod(key) => {
+            if let Some(found) = context.writer.read::<Pod>(key).await? {
+                take_in(context, &found);
+            }
+        }
+    }
+    context.writer.is_sure_of(object);
     Ok(())
 }
 
@@ -336,8 +430,14 @@ async fn look_at_workload(context: &Context, key: &Key) -> Result<Option<Instant
     let Some(workload) = workload else { return Ok(None) };
     tracing::info!(namespace = key.namespace, workload = key.name, "giving back: its rollout is gone");
     if let Write::PatchWorkload(patch) = give_back(&workload) {
-        let answer = context.writer.workload(&key.namespace, &patch).await?;
-        take_in(context, &answer);
+        match context.writer.workload(&key.namespace, &patch).await {
+            Ok(answer) => take_in(context, &answer),
+            Err(WriteError::InDoubt { object, .. }) => {
+                clear_doubt(context, &object).await?;
+                return Ok(Some(Instant::now()));
+            }
+            Err(error) => return Err(error),
+        }
     }
     Ok(None)
 }

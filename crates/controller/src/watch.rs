@@ -84,7 +84,7 @@ fn take<K: Cached + Slimmed>(event: Event<Slim<K>>, listing: &mut Listing, cache
             let before = caches.is_synced();
             caches.mark_synced(K::KIND);
             if !before && caches.is_synced() {
-                first_look(caches, queue);
+                look_at_everything(caches, queue);
             }
             jobs
         }
@@ -110,12 +110,12 @@ fn note<K: Cached + Slimmed>(object: &K, listing: &mut Listing) {
     }
 }
 
-/// Everything is looked at once at the start: a crash may have left anything half done.
-fn first_look(caches: &Caches, queue: &Queue) {
+/// At the start, and when we begin to lead: a crash may have left anything half done.
+pub(crate) fn look_at_everything(caches: &Caches, queue: &Queue) {
     let index = caches.read();
     let rollouts = index.rollouts().map(|rollout| Job::Rollout(Key::of(&rollout.metadata)));
     let workloads = index.claimed_workloads().into_iter().map(Job::Workload);
     let jobs: Vec<Job> = rollouts.chain(workloads).collect();
-    tracing::info!(looks = jobs.len(), "caches are filled");
+    tracing::info!(looks = jobs.len(), "looking at everything");
     queue.add_all(jobs);
 }

@@ -1,21 +1,28 @@
 //! The one place that writes to the API server. Every request has a time limit and a field manager, and every failure
 //! comes back as one of a few kinds.
 
+use std::fmt::Debug;
 use std::time::Duration;
 
+use k8s_openapi::NamespaceResourceScope;
 use k8s_openapi::api::apps::v1::StatefulSet;
+use k8s_openapi::api::coordination::v1::Lease;
 use k8s_openapi::api::core::v1::{Event, Pod};
 use kube::api::{DeleteParams, Patch, PatchParams, PostParams, Preconditions};
 use kube::core::Status;
-use kube::{Api, Client};
+use kube::{Api, Client, Resource};
+use serde::de::DeserializeOwned;
 use serde_json::json;
 use thiserror::Error;
+use tokio::time::Instant;
 use windlass_api::WorkloadKind;
 use windlass_api::rollout_plugin::{RolloutPlugin, RolloutPluginStatus};
 use windlass_engine::PodRef;
 use windlass_workloads::WorkloadPatch;
 
 use crate::cache::Key;
+use crate::doubt::{Doubts, Object};
+use crate::fence::{Allowed, Fence};
 
 /// The name under which our fields are owned.
 const FIELD_MANAGER: &str = "windlass";
@@ -26,6 +33,8 @@ const TIME_LIMIT: Duration = Duration::from_secs(15);
 #[derive(Clone)]
 pub(crate) struct Writer {
     client: Client,
+    fence: Fence,
+    doubts: Doubts,
 }
 
 /// Why a write was not made, or not surely.
@@ -36,6 +45,28 @@ pub(crate) enum WriteError {
     Stale {
         /// What was attempted, on which object.
         what: String,
+    },
+    /// An earlier write to the object may have been done or not: read it first.
+    #[error("{what}: not sent, because the answer to an earlier write never came")]
+    InDoubt {
+        /// What was attempted, on which object.
+        what: String,
+        /// What has to be read.
+        object: Object,
+    },
+    /// The lease is not ours: another controller may be at work.
+    #[error("{what}: not sent, because this controller does not lead")]
+    Fenced {
+        /// What was attempted, on which object.
+        what: String,
+    },
+    /// The server asks for patience; nothing was done.
+    #[error("{what}: the server is busy and asks to wait {} s", after.as_secs())]
+    Throttled {
+        /// What was attempted, on which object.
+        what: String,
+        /// For how long.
+        after: Duration,
     },
     /// The object is gone.
     #[error("{what}: the object is gone")]
@@ -62,8 +93,8 @@ pub(crate) enum WriteError {
 }
 
 impl Writer {
-    pub(crate) fn new(client: Client) -> Self {
-        Self { client }
+    pub(crate) fn new(client: Client, fence: Fence) -> Self {
+        Self { client, fence, doubts: Doubts::default() }
     }
 
     /// Stores a status, if the rollout is still the version that was read.
@@ -78,7 +109,8 @@ impl Writer {
         let api: Api<RolloutPlugin> = Api::namespaced(self.client.clone(), &key.namespace);
         let post = PostParams { field_manager: Some(FIELD_MANAGER.to_owned()), ..PostParams::default() };
         let sent = api.replace_status(&key.name, &post, &changed);
-        finish(format!("storing the status of rollout {key}"), sent).await
+        let what = format!("storing the status of rollout {key}");
+        self.send_to(Object::Rollout(key.clone()), what, sent).await
     }
 
     /// Takes a person's pause off, because full promotion was asked for.
@@ -90,7 +122,9 @@ impl Writer {
         });
         let api: Api<RolloutPlugin> = Api::namespaced(self.client.clone(), &key.namespace);
         let (params, patch) = (patch_params(), Patch::Merge(&body));
-        finish(format!("lifting the pause of rollout {key}"), api.patch(&key.name, &params, &patch)).await
+        let sent = api.patch(&key.name, &params, &patch);
+        let what = format!("lifting the pause of rollout {key}");
+        self.send_to(Object::Rollout(key.clone()), what, sent).await
     }
 
     /// Patches a workload; the patch carries its preconditions.
@@ -104,7 +138,9 @@ impl Writer {
             WorkloadKind::StatefulSet => {
                 let api: Api<StatefulSet> = Api::namespaced(self.client.clone(), namespace);
                 let body = Patch::Json::<()>(patch.patch.clone());
-                finish(what, api.patch(&patch.name, &patch_params(), &body)).await
+                let key = Key { namespace: namespace.to_owned(), name: patch.name.clone() };
+                let params = patch_params();
+                self.send_to(Object::Workload(key), what, api.patch(&patch.name, &params, &body)).await
             }
         }
     }
@@ -115,7 +151,8 @@ impl Writer {
         let only_this = Preconditions { uid: Some(pod.uid.to_string()), resource_version: None };
         let delete = DeleteParams { preconditions: Some(only_this), ..DeleteParams::default() };
         let sent = api.delete(pod.name.as_str(), &delete);
-        match finish(format!("deleting pod {namespace}/{}", pod.name), sent).await {
+        let key = Key { namespace: namespace.to_owned(), name: pod.name.to_string() };
+        match self.send_to(Object::Pod(key), format!("deleting pod {namespace}/{}", pod.name), sent).await {
             Ok(answer) => Ok(answer.left()),
             // The pod that was meant is gone already, or its successor is there: what was wanted has happened.
             Err(WriteError::Gone { .. } | WriteError::Stale { .. }) => Ok(None),
@@ -129,10 +166,92 @@ impl Writer {
         let api: Api<Event> = Api::namespaced(self.client.clone(), namespace);
         let post = PostParams::default();
         let sent = api.create(&post, event);
-        match finish(format!("sending an event to namespace {namespace}"), sent).await {
+        match self.send(format!("sending an event to namespace {namespace}"), sent).await {
             Ok(_) | Err(WriteError::Stale { .. }) => Ok(()),
             Err(error) => Err(error),
         }
+    }
+
+    /// Stores the lease, if it is still the version that was read; makes it if it has none. The one write that does
+    /// not ask the fence: it moves the fence.
+    pub(crate) async fn lease(&self, lease: &Lease) -> Result<Lease, WriteError> {
+        let key = Key::of(&lease.metadata);
+        let api: Api<Lease> = Api::namespaced(self.client.clone(), &key.namespace);
+        let post = PostParams { field_manager: Some(FIELD_MANAGER.to_owned()), ..PostParams::default() };
+        let what = format!("storing the lease {key}");
+        if lease.metadata.resource_version.is_some() {
+            finish(what, api.replace(&key.name, &post, lease)).await
+        } else {
+            finish(what, api.create(&post, lease)).await
+        }
+    }
+
+    /// Reads an object again after a write whose answer never came.
+    pub(crate) async fn read<K>(&self, key: &Key) -> Result<Option<K>, WriteError>
+    where
+        K: Resource<DynamicType = (), Scope = NamespaceResourceScope> + Clone + Debug + DeserializeOwned,
+    {
+        let api: Api<K> = Api::namespaced(self.client.clone(), &key.namespace);
+        finish(format!("reading {} {key}", K::kind(&())), api.get_opt(&key.name)).await
+    }
+
+    /// The object was read: it may be written to again.
+    pub(crate) fn is_sure_of(&self, object: &Object) {
+        self.doubts.clear(object);
+    }
+
+    /// Sends a write to an object that our cache has seen with our own last write to it.
+    async fn send_to<T>(
+        &self,
+        object: Object,
+        what: String,
+        sent: impl Future<Output = kube::Result<T>>,
+    ) -> Result<T, WriteError> {
+        if self.doubts.about(&object) {
+            return Err(WriteError::InDoubt { what, object });
+        }
+        let answer = self.send(what, sent).await;
+        if let Err(WriteError::Unsure { .. }) = &answer {
+            self.doubts.raise(object);
+        }
+        answer
+    }
+
+    /// Sends a write, if the lease is ours, and gives it up the moment the lease may be another's.
+    async fn send<T>(
+        &self,
+        what: String,
+        sent: impl Future<Output = kube::Result<T>>,
+    ) -> Result<T, WriteError> {
+        let until = match self.fence.allows(Instant::now()) {
+            Allowed::No => return Err(WriteError::Fenced { what }),
+            Allowed::Always => None,
+            Allowed::Until(until) => Some(until),
+        };
+        #[cfg(feature = "faults")]
+        let number = crate::fault::before();
+        // A process that was stopped and goes on must find the end of its time before it sends anything.
+        let answer = tokio::select! {
+            biased;
+            () = passed(until) => Err(WriteError::Unsure { what: what.clone(), cause: "the lease ran out on the way".to_owned() }),
+            answer = finish(what.clone(), sent) => answer,
+        };
+        #[cfg(feature = "faults")]
+        if crate::fault::after(number) {
+            return Err(WriteError::Unsure {
+                what,
+                cause: "the answer was lost (a test's doing)".to_owned(),
+            });
+        }
+        answer
+    }
+}
+
+/// Ready when the moment has come; never without one.
+async fn passed(until: Option<Instant>) {
+    match until {
+        Some(until) => tokio::time::sleep_until(until).await,
+        None => std::future::pending().await,
     }
 }
 
@@ -146,8 +265,9 @@ async fn finish<T>(what: String, sent: impl Future<Output = kube::Result<T>>) ->
         Ok(Err(kube::Error::Api(status))) => Err(match status.code {
             404 => WriteError::Gone { what },
             409 => WriteError::Stale { what },
+            429 => WriteError::Throttled { what, after: patience(&status) },
             422 if is_failed_test(&status) => WriteError::Stale { what },
-            400..=428 | 430..=499 => WriteError::Refused { what, answer: status.message },
+            400..=499 => WriteError::Refused { what, answer: status.message },
             _ => WriteError::Unsure { what, cause: status.message },
         }),
         Ok(Err(error)) => Err(WriteError::Unsure { what, cause: error.to_string() }),
@@ -155,6 +275,12 @@ async fn finish<T>(what: String, sent: impl Future<Output = kube::Result<T>>) ->
             Err(WriteError::Unsure { what, cause: format!("no answer within {} s", TIME_LIMIT.as_secs()) })
         }
     }
+}
+
+/// How long the server asks to wait; a second where it does not say so in its answer.
+fn patience(answer: &Status) -> Duration {
+    let seconds = answer.details.as_ref().map_or(0, |details| details.retry_after_seconds);
+    Duration::from_secs(u64::from(seconds.max(1)))
 }
 
 /// A JSON patch whose tests fail is answered like an invalid object, but nothing is said about which field is wrong.

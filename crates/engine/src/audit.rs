@@ -272,7 +272,7 @@ impl Look<'_> {
             Move::Claim => self.seen.claimed,
             Move::Expose(exposure, _) => *exposure == self.seen.exposure && self.seen.marked,
             Move::Free(_) => false,
-            Move::Release => !self.seen.marked,
+            Move::Release => !self.seen.marked && self.seen.ready_to_hold,
         };
         if idle {
             found.push(Violation::IdleMove(next.clone()));

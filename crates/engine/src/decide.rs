@@ -168,7 +168,7 @@ impl<'a> Pass<'a> {
             waits.retain(|wait| wait.reason != Reason::Working);
             waits.insert(0, Wait { reason: Reason::PausedByPerson, since: None });
         } else if !self.seen.claimed {
-            // Healthy also means guarded: before the label is on, a change would not be held.
+            // Healthy also means ready to hold: before the label is on, a change would not be held.
             next = Some(Move::Claim);
             if waits.is_empty() {
                 waits.push(Wait { reason: Reason::Working, since: None });
@@ -218,6 +218,7 @@ impl<'a> Pass<'a> {
             Standing::Paused
         } else if run.is_none()
             && self.seen.claimed
+            && self.seen.ready_to_hold
             && self.seen.settled
             && self.seen.target == self.seen.stable
             && self.seen.is_all_on(&self.seen.stable, self.now)

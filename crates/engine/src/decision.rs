@@ -65,7 +65,7 @@ pub enum Move {
     Expose(Exposure, Option<Record>),
     /// Delete this pod, so that it comes back on the revision it belongs on.
     Free(PodRef),
-    /// The run is over: take its mark off and let the workload rest.
+    /// The run is over: take its mark off and let the workload rest, ready to hold the next target.
     Release,
 }
 

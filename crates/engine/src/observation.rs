@@ -38,6 +38,7 @@ pub enum Refusal {
 }
 
 /// One workload and its pods.
+#[expect(clippy::struct_excessive_bools, reason = "four independent things are seen or not")]
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Observation {
     /// Which workload, by identity.
@@ -58,6 +59,8 @@ pub struct Observation {
     pub claimed: bool,
     /// The workload carries the mark of a run: others' hands are kept off.
     pub marked: bool,
+    /// Between two runs, a new target would be held: the workload is set so, or something else sees to it.
+    pub ready_to_hold: bool,
     /// How far a run had come when it last exposed pods, as recorded in that very write.
     pub recorded: Option<Record>,
     /// Revisions that mean the same as another one: each maps to the name used above and in the pods.

@@ -115,6 +115,15 @@ fn without_the_admission_policy_the_partition_rests_at_hold() {
 }
 
 #[test]
+fn without_the_admission_policy_a_partition_that_was_lowered_at_rest_is_put_back() {
+    let mut driver = Driver::new(Rules { guarded: false, ..Rules::default() }, 3, plan(&[weight(50)]));
+    driver.look();
+    driver.world.partition = 0;
+    driver.run();
+    assert_eq!(driver.world.partition, HOLD);
+}
+
+#[test]
 fn a_weight_is_not_reached_before_its_pods_are_available() {
     let mut driver = stuck(false);
     let decision = driver.look();

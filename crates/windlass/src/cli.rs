@@ -5,7 +5,7 @@ use std::path::PathBuf;
 
 use clap::{Args, Parser, Subcommand, ValueEnum};
 use clap_complete::Shell;
-use windlass_workloads::DEFAULT_IDENTITY;
+use windlass_workloads::{DEFAULT_IDENTITY, Hold};
 
 /// Progressive delivery for the Kubernetes workloads that hold data: a new version enters step by step, holds at each
 /// step, and can always be put back.
@@ -85,12 +85,59 @@ pub(crate) struct ControllerArguments {
     /// Where /healthz, /readyz and /metrics are served; "none" serves nothing
     #[arg(long, default_value = "0.0.0.0:8080", value_name = "ADDRESS", value_parser = listen)]
     pub(crate) listen: Listen,
+    /// Serve the rollouts whose label windlass.sh/instance has this value, and no others; without it those without the label
+    #[arg(long, value_name = "NAME", value_parser = instance)]
+    pub(crate) instance: Option<String>,
+    /// What holds a new template: a mutating admission policy, or a partition that rests at 2147483647
+    #[arg(long, value_enum, default_value_t = HoldArgument::Auto)]
+    pub(crate) hold: HoldArgument,
+    /// Let one of several controllers lead, by a Lease
+    #[arg(long, default_value_t = true, action = clap::ArgAction::Set, value_name = "TRUE|FALSE")]
+    pub(crate) leader_elect: bool,
+    /// Where the Lease is; with --namespace that one
+    #[arg(long, default_value = "windlass", value_name = "NAMESPACE", env = "POD_NAMESPACE")]
+    pub(crate) lease_namespace: String,
+    /// How long after a crash of the leader another one takes over
+    #[arg(long, default_value = "15s", value_name = "DURATION", value_parser = lease_duration)]
+    pub(crate) lease_duration: std::time::Duration,
+    /// A watch that was silent for so long is started anew; the server sends a sign of life every minute
+    #[arg(long, default_value = "100s", value_name = "DURATION", value_parser = duration)]
+    pub(crate) watch_silence: std::time::Duration,
     /// How log lines look
     #[arg(long, value_enum, default_value_t = LogFormat::Text)]
     pub(crate) log_format: LogFormat,
     /// What is logged, such as info or `windlass_controller=debug`
     #[arg(long, default_value = "info", value_name = "FILTER", env = "WINDLASS_LOG")]
     pub(crate) log: String,
+}
+
+/// What holds a new template.
+#[derive(Clone, Copy, Debug, ValueEnum)]
+pub(crate) enum HoldArgument {
+    /// The policy where it is installed, else the partition
+    Auto,
+    /// The mutating admission policy
+    Policy,
+    /// The partition, which rests at 2147483647 between two runs
+    Partition,
+}
+
+/// A label value, because that is what it is compared with.
+fn instance(text: &str) -> Result<String, String> {
+    let is_fine = |letter: char| letter.is_ascii_alphanumeric() || matches!(letter, '-' | '_' | '.');
+    let ends = |letter: Option<char>| letter.is_some_and(|letter| letter.is_ascii_alphanumeric());
+    if text.len() <= 50 && text.chars().all(is_fine) && ends(text.chars().next()) && ends(text.chars().last())
+    {
+        Ok(text.to_owned())
+    } else {
+        Err("expected up to 50 letters, digits, dashes, underscores or dots, as in the value of a label"
+            .to_owned())
+    }
+}
+
+fn lease_duration(text: &str) -> Result<std::time::Duration, String> {
+    let duration = duration(text)?;
+    if duration < std::time::Duration::from_secs(1) { Err("at least 1s".to_owned()) } else { Ok(duration) }
 }
 
 /// Where health and metrics are served.
@@ -119,7 +166,28 @@ pub(crate) enum LogFormat {
 pub(crate) struct ManifestsArguments {
     /// The user that the policies let through: whoever the controller is
     #[arg(long, default_value = DEFAULT_IDENTITY, value_name = "NAME")]
-    pub(crate) identity: String,
+    pub(crate) identity: Vec<String>,
+    /// What holds a new template on this server: a mutating admission policy (1.36 and newer), or the partition
+    #[arg(long, value_enum, default_value_t = ServerHold::Policy)]
+    pub(crate) hold: ServerHold,
+}
+
+/// What holds a new template on a server.
+#[derive(Clone, Copy, Debug, ValueEnum)]
+pub(crate) enum ServerHold {
+    /// The mutating admission policy
+    Policy,
+    /// The partition, which rests at 2147483647 between two runs; for servers without mutating policies
+    Partition,
+}
+
+impl From<ServerHold> for Hold {
+    fn from(hold: ServerHold) -> Self {
+        match hold {
+            ServerHold::Policy => Self::Policy,
+            ServerHold::Partition => Self::Partition,
+        }
+    }
 }
 
 /// What people do with rollouts.

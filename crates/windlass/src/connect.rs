@@ -14,7 +14,18 @@ pub(crate) struct Connected {
 
 /// Connects as kubectl would: flags first, then KUBECONFIG, then the pod's own account.
 pub(crate) async fn connect(connection: &Connection) -> Result<Connected, Failure> {
+    connect_with(connection, None).await
+}
+
+/// The same; a connection on which nothing came for `silence` is given up.
+pub(crate) async fn connect_with(
+    connection: &Connection,
+    silence: Option<std::time::Duration>,
+) -> Result<Connected, Failure> {
     let mut config = config(connection).await?;
+    if silence.is_some() {
+        config.read_timeout = silence;
+    }
     // One retry policy, ours: the client's own would sit on a request for minutes.
     config.default_retry = false;
     let namespace = connection.namespace.clone().unwrap_or_else(|| config.default_namespace.clone());

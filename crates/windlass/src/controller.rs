@@ -5,10 +5,11 @@ use std::process::ExitCode;
 use futures::FutureExt;
 use tokio::signal::unix::{SignalKind, signal};
 use tracing_subscriber::EnvFilter;
-use windlass_controller::{Scope, Settings};
+use windlass_controller::{Election, HoldChoice, Scope, Settings};
+use windlass_workloads::Hold;
 
-use crate::cli::{Connection, ControllerArguments, LogFormat};
-use crate::connect::connect;
+use crate::cli::{Connection, ControllerArguments, HoldArgument, LogFormat};
+use crate::connect::connect_with;
 use crate::failure::Failure;
 
 /// Serves rollouts until a signal comes.
@@ -28,12 +29,38 @@ async fn serve(connection: &Connection, arguments: &ControllerArguments) -> Resu
         Some(namespace) => Scope::Namespace(namespace.clone()),
         None => Scope::Cluster,
     };
-    let connected = connect(connection).await?;
-    let settings = Settings { scope, workers: usize::from(arguments.workers), listen: arguments.listen.0 };
+    let connected = connect_with(connection, Some(arguments.watch_silence)).await?;
+    let settings = Settings {
+        scope,
+        instance: arguments.instance.clone(),
+        workers: usize::from(arguments.workers),
+        listen: arguments.listen.0,
+        hold: match arguments.hold {
+            HoldArgument::Auto => HoldChoice::FindOut,
+            HoldArgument::Policy => HoldChoice::Always(Hold::Policy),
+            HoldArgument::Partition => HoldChoice::Always(Hold::Partition),
+        },
+        election: arguments.leader_elect.then(|| election(connection, arguments)),
+    };
     tracing::info!(?settings, version = env!("CARGO_PKG_VERSION"), "windlass starts");
     windlass_controller::run(connected.client, settings, stop_signal()?.boxed()).await?;
     tracing::info!("windlass stopped");
     Ok(())
+}
+
+/// One lease per instance: two instances do not stand in each other's way.
+fn election(connection: &Connection, arguments: &ControllerArguments) -> Election {
+    let host = std::env::var("HOSTNAME").unwrap_or_else(|_| "windlass".to_owned());
+    let started = jiff::Timestamp::now().as_nanosecond();
+    Election {
+        namespace: connection.namespace.clone().unwrap_or_else(|| arguments.lease_namespace.clone()),
+        name: match &arguments.instance {
+            Some(instance) => format!("windlass-{}", instance.to_lowercase().replace('_', "-")),
+            None => "windlass".to_owned(),
+        },
+        identity: format!("{host}_{}_{started:x}", std::process::id()),
+        duration: arguments.lease_duration,
+    }
 }
 
 fn stop_signal() -> Result<impl Future<Output = ()> + Send + 'static, Failure> {

@@ -5,7 +5,7 @@ use std::process::ExitCode;
 
 use clap::CommandFactory;
 use clap_complete::Shell;
-use windlass_workloads::hold_policies;
+use windlass_workloads::policies;
 
 use crate::cli::{self, Cli, ManifestsArguments};
 use crate::failure::Failure;
@@ -17,7 +17,7 @@ pub(crate) fn crds() -> Result<ExitCode, Failure> {
 
 /// Prints the definitions and the policies.
 pub(crate) fn manifests(arguments: &ManifestsArguments) -> Result<ExitCode, Failure> {
-    print(&format!("{}---\n{}", definitions()?, hold_policies(&arguments.identity)))
+    print(&format!("{}---\n{}", definitions()?, policies(arguments.hold.into(), &arguments.identity)))
 }
 
 /// Prints a completion script.

@@ -3,6 +3,7 @@
 //! A lens works on views: the few fields that matter, pruned from the objects when they enter the cache. A new kind is
 //! a new variant of [`Workload`] and a module beside `stateful_set`.
 
+mod guard;
 mod guarded;
 mod meaning;
 mod policies;
@@ -10,7 +11,8 @@ mod stateful_set;
 mod view;
 mod write;
 
-pub use policies::{DEFAULT_IDENTITY, hold_policies};
+pub use guard::{GuardWords, HOLD_POLICY, Installed, Known, Verdict, choose_hold, judge};
+pub use policies::{DEFAULT_IDENTITY, Hold, policies};
 pub use stateful_set::{HOLD, StatefulSetView, UpdateStrategy};
 pub use view::{Owner, PodView, RevisionView, Snapshot, Workload};
 pub use write::{WorkloadPatch, Write};
@@ -24,23 +26,30 @@ pub const ROLLOUT_LABEL: &str = "windlass.sh/rollout";
 pub const HELD_ANNOTATION: &str = "windlass.sh/held";
 
 /// Reads a workload and its pods.
-pub fn observe(snapshot: &Snapshot, rollout: &RolloutName) -> Result<Observation, Refusal> {
+pub fn observe(snapshot: &Snapshot, rollout: &RolloutName, hold: Hold) -> Result<Observation, Refusal> {
     match &snapshot.workload {
-        Workload::StatefulSet(set) => stateful_set::observe(set, snapshot, rollout),
+        Workload::StatefulSet(set) => stateful_set::observe(set, snapshot, rollout, hold),
     }
 }
 
 /// The one request that makes a move.
-pub fn write(snapshot: &Snapshot, rollout: &RolloutName, next: &Move) -> Write {
+pub fn write(snapshot: &Snapshot, rollout: &RolloutName, hold: Hold, next: &Move) -> Write {
     match &snapshot.workload {
-        Workload::StatefulSet(set) => stateful_set::write(set, rollout, next),
+        Workload::StatefulSet(set) => stateful_set::write(set, rollout, hold, next),
     }
 }
 
-/// The request that gives a workload back when its rollout is gone: marks off, everything else as it is.
+/// The request that gives a workload back when its rollout is gone: marks off, and nothing moves.
 pub fn give_back(workload: &Workload) -> Write {
     match workload {
         Workload::StatefulSet(set) => stateful_set::give_back(set),
+    }
+}
+
+/// The server took the patch and stored another exposure: something in between undid it.
+pub fn is_undone(patch: &WorkloadPatch, stored: &Workload) -> bool {
+    match stored {
+        Workload::StatefulSet(set) => patch.exposes.is_some_and(|wanted| wanted != set.exposure()),
     }
 }
 

@@ -4,26 +4,63 @@
 /// The user that the policies let through: the controller's own ServiceAccount.
 pub const DEFAULT_IDENTITY: &str = "system:serviceaccount:windlass:windlass";
 
-/// The policies as YAML documents, exempting one user.
-pub fn hold_policies(identity: &str) -> String {
-    // CEL takes single-quoted strings; a user name with a quote or backslash must not end it.
-    let escaped = identity.replace('\\', "\\\\").replace('\'', "\\'");
-    include_str!("policies/hold.yaml").replace("WINDLASS_IDENTITY", &escaped)
+/// What holds a new template until the first step.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Hold {
+    /// A mutating policy raises the partition in the write that changes the template. Between two runs it is 0.
+    Policy,
+    /// The partition rests at HOLD between two runs, for servers that have no mutating policies.
+    Partition,
+}
+
+/// The policies as YAML documents, letting these users through.
+pub fn policies(hold: Hold, identities: &[String]) -> String {
+    let texts: &[&str] = match hold {
+        Hold::Policy => &[include_str!("policies/hold.yaml"), include_str!("policies/guard.yaml")],
+        Hold::Partition => &[include_str!("policies/guard.yaml"), include_str!("policies/keep-stable.yaml")],
+    };
+    let rests_at_hold = match hold {
+        Hold::Policy => "false",
+        Hold::Partition => "true",
+    };
+    texts
+        .join("---\n")
+        .replace("WINDLASS_IDENTITIES", &quoted(identities))
+        .replace("WINDLASS_RESTS_AT_HOLD", rests_at_hold)
+}
+
+/// As CEL writes a list of strings inside a double-quoted YAML string; a name must not end either of them.
+fn quoted(identities: &[String]) -> String {
+    let escape = |name: &String| {
+        let cel = name.replace('\\', "\\\\").replace('\'', "\\'");
+        format!("'{}'", cel.replace('\\', "\\\\").replace('"', "\\\""))
+    };
+    identities.iter().map(escape).collect::<Vec<_>>().join(", ")
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
 
-    #[test]
-    fn the_policy_names_the_identity_it_lets_through() {
-        let text = hold_policies("system:serviceaccount:ops:windlass");
-        assert!(text.contains("request.userInfo.username != 'system:serviceaccount:ops:windlass'"));
-        assert!(!text.contains("WINDLASS_IDENTITY"));
+    fn exempting(names: &[&str]) -> String {
+        let names: Vec<String> = names.iter().map(|&name| name.to_owned()).collect();
+        policies(Hold::Policy, &names)
     }
 
     #[test]
-    fn a_quote_in_a_user_name_does_not_end_the_expression() {
-        assert!(hold_policies("o'brien").contains(r"!= 'o\'brien'"));
+    fn the_policies_name_the_identities_they_let_through() {
+        let text = exempting(&["system:serviceaccount:ops:windlass", "jane"]);
+        assert_eq!(
+            text.matches("!(request.userInfo.username in ['system:serviceaccount:ops:windlass', 'jane'])")
+                .count(),
+            2
+        );
+        assert!(!text.contains("WINDLASS_"));
+    }
+
+    #[test]
+    fn a_quote_in_a_user_name_ends_neither_the_expression_nor_the_string() {
+        assert!(exempting(&["o'brien"]).contains(r"in ['o\\'brien'])"));
+        assert!(exempting(&[r#"a"b"#]).contains(r#"in ['a\"b'])"#));
     }
 }

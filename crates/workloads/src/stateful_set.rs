@@ -14,6 +14,7 @@ use windlass_engine::{
 };
 
 use crate::guarded::{Guarded, Mark};
+use crate::policies::Hold;
 use crate::view::{PodView, RevisionView, Snapshot, label};
 use crate::write::{WorkloadPatch, Write};
 use crate::{HELD_ANNOTATION, ROLLOUT_LABEL};
@@ -114,6 +115,15 @@ impl StatefulSetView {
         }
     }
 
+    /// How many pods it is set to have on the target.
+    pub(crate) fn exposure(&self) -> Exposure {
+        let replicas = self.replicas.max(0);
+        match self.partition() {
+            HOLD => Exposure::Held,
+            partition => Exposure::First((replicas - partition.min(replicas)).unsigned_abs()),
+        }
+    }
+
     fn partition(&self) -> i32 {
         match self.strategy {
             UpdateStrategy::RollingUpdate { partition, .. } => partition,
@@ -139,27 +149,28 @@ pub(crate) fn observe(
     set: &StatefulSetView,
     snapshot: &Snapshot,
     rollout: &RolloutName,
+    hold: Hold,
 ) -> Result<Observation, Refusal> {
     if set.strategy == UpdateStrategy::OnDelete {
         return Err(Refusal::ReplacesOnDeleteOnly { workload: format!("StatefulSet {}", set.name) });
     }
     let aliases = aliases(set, &snapshot.revisions);
     let named = |name: &str| known_as(&aliases, Revision::new(name));
-    let replicas = set.replicas.max(0);
     let (slots, surplus) = slots(set, &snapshot.pods, &aliases);
     Ok(Observation {
         workload: WorkloadUid::new(&set.uid),
         settled: set.observed_generation >= set.generation && revisions_known(set, &snapshot.revisions),
         stable: named(&set.current_revision),
         target: named(&set.update_revision),
-        exposure: match set.partition() {
-            HOLD => Exposure::Held,
-            partition => Exposure::First((replicas - partition.min(replicas)).unsigned_abs()),
-        },
+        exposure: set.exposure(),
         slots,
         surplus,
         claimed: set.rollout.as_deref() == Some(rollout.as_str()),
         marked: set.held.is_some(),
+        ready_to_hold: match hold {
+            Hold::Policy => true,
+            Hold::Partition => set.partition() == HOLD,
+        },
         recorded: set.held.as_deref().and_then(read_record),
         aliases,
     })
@@ -247,17 +258,28 @@ fn available_at(set: &StatefulSetView, ready_since: Timestamp) -> Timestamp {
 }
 
 /// The one request that makes a move.
-pub(crate) fn write(set: &StatefulSetView, rollout: &RolloutName, next: &Move) -> Write {
+pub(crate) fn write(set: &StatefulSetView, rollout: &RolloutName, hold: Hold, next: &Move) -> Write {
     let claimed = guarded(set).mark(&set.rollout_mark(), Some(rollout.as_str()));
     match next {
-        Move::Claim => patch(set, claimed),
+        Move::Claim => match hold {
+            Hold::Policy => patch(set, claimed, None),
+            // From this write on a change is held.
+            Hold::Partition => patch(set, set_partition(set, claimed, HOLD), Some(Exposure::Held)),
+        },
         Move::Expose(exposure, record) => {
-            let held = record.map_or_else(|| "true".to_owned(), write_record);
-            let marked = claimed.mark(&set.held_mark(), Some(&held));
-            patch(set, set_partition(set, marked, partition(set, *exposure)))
+            let mark = record.map_or_else(|| "true".to_owned(), write_record);
+            let marked = claimed.mark(&set.held_mark(), Some(&mark));
+            patch(set, set_partition(set, marked, partition(set, *exposure)), Some(*exposure))
         }
         Move::Free(pod) => Write::DeletePod(pod.clone()),
-        Move::Release => patch(set, set_partition(set, claimed.mark(&set.held_mark(), None), 0)),
+        Move::Release => {
+            let released = claimed.mark(&set.held_mark(), None);
+            let rest = match hold {
+                Hold::Policy => 0,
+                Hold::Partition => HOLD,
+            };
+            patch(set, set_partition(set, released, rest), None)
+        }
     }
 }
 
@@ -272,9 +294,14 @@ fn read_record(mark: &str) -> Option<Record> {
     Some(Record { run, stage: stage.strip_prefix("stage-")?.parse().ok()? })
 }
 
-/// Marks off; the partition stays where it is, so nothing moves.
+/// Marks off. In the middle of a run the partition stays where it is, so nothing moves; between two runs one that
+/// rests at HOLD goes to 0, because nobody would lower it for the next template.
 pub(crate) fn give_back(set: &StatefulSetView) -> Write {
-    patch(set, guarded(set).mark(&set.rollout_mark(), None).mark(&set.held_mark(), None))
+    let free = guarded(set).mark(&set.rollout_mark(), None).mark(&set.held_mark(), None);
+    let is_settled = set.observed_generation >= set.generation && !set.update_revision.is_empty();
+    let at_rest = is_settled && set.current_revision == set.update_revision && set.held.is_none();
+    let rests_at_hold = at_rest && set.partition() == HOLD;
+    patch(set, if rests_at_hold { set_partition(set, free, 0) } else { free }, None)
 }
 
 fn partition(set: &StatefulSetView, exposure: Exposure) -> i32 {
@@ -303,10 +330,11 @@ fn set_partition(set: &StatefulSetView, change: Guarded, partition: i32) -> Guar
     }
 }
 
-fn patch(set: &StatefulSetView, change: Guarded) -> Write {
+fn patch(set: &StatefulSetView, change: Guarded, exposes: Option<Exposure>) -> Write {
     Write::PatchWorkload(WorkloadPatch {
         kind: WorkloadKind::StatefulSet,
         name: set.name.clone(),
         patch: change.patch(),
+        exposes,
     })
 }

@@ -2,7 +2,7 @@
 
 use json_patch::Patch;
 use windlass_api::WorkloadKind;
-use windlass_engine::PodRef;
+use windlass_engine::{Exposure, PodRef};
 
 /// One API request that a lens asks for.
 #[derive(Clone, Debug, PartialEq)]
@@ -22,4 +22,6 @@ pub struct WorkloadPatch {
     pub name: String,
     /// The patch.
     pub patch: Patch,
+    /// How many pods are exposed once it is made, if it changes that.
+    pub exposes: Option<Exposure>,
 }

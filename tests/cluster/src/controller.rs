@@ -15,7 +15,8 @@ pub struct Controller {
 impl Controller {
     /// Starts it for one namespace.
     pub fn start(namespace: &str) -> Self {
-        Self::start_with(&["--namespace", namespace, "--listen", "none"], namespace)
+        let alone = ["--namespace", namespace, "--listen", "none", "--leader-elect=false"];
+        Self::start_with(&alone, namespace)
     }
 
     /// Starts it with these flags; its log is named after `name`.

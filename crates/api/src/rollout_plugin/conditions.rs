@@ -6,6 +6,7 @@ use windlass_engine::{AbortCause, Decision, Journey, Reason, Refusal, Run, Stand
 use super::front::time;
 use super::spec::RolloutPlugin;
 use super::status::{Condition, RolloutPluginStatus};
+use crate::front::Circumstances;
 
 pub(super) const INVALID_SPEC: &str = "InvalidSpec";
 pub(super) const PROGRESSING: &str = "Progressing";
@@ -13,6 +14,7 @@ pub(super) const HEALTHY: &str = "Healthy";
 pub(super) const PAUSED: &str = "Paused";
 pub(super) const COMPLETED: &str = "Completed";
 pub(super) const UNGUARDED: &str = "UnguardedUpdate";
+pub(super) const HOLD_GUARDED: &str = "HoldGuarded";
 pub(super) const SPEC_WARNING: &str = "SpecWarning";
 const RECONCILING: &str = "Reconciling";
 const STALLED: &str = "Stalled";
@@ -32,15 +34,16 @@ pub(super) fn conditions(
     new: &RolloutPluginStatus,
     now: Timestamp,
     decision: &Decision,
-    failure: Option<&str>,
+    circumstances: Circumstances<'_>,
 ) -> Vec<Condition> {
     let mut list = Conditions { list: old.conditions.clone(), now };
     list.put(INVALID_SPEC, invalid_spec(decision));
-    list.put(PROGRESSING, progressing(rollout, old, decision, failure));
+    list.put(PROGRESSING, progressing(rollout, old, decision, circumstances.failure));
     list.put(PAUSED, paused(old, decision));
     list.put(HEALTHY, healthy(old, decision));
     list.put(COMPLETED, completed(old, new, decision));
     list.put(UNGUARDED, unguarded(decision));
+    list.put(HOLD_GUARDED, circumstances.guard.map(|it| (it.status, it.reason, it.message.clone())));
     list.put(SPEC_WARNING, spec_warning(decision));
     list.put(RECONCILING, reconciling(decision));
     list.put(STALLED, stalled(decision));

@@ -12,7 +12,7 @@ use super::events::{deleted, events};
 use super::plan;
 use super::spec::RolloutPlugin;
 use super::status::{PauseCondition, PodNote, RolloutPluginStatus, WaitNote};
-use crate::front::{Asked, EventText, Front, Report, WorkloadTarget};
+use crate::front::{Asked, Circumstances, EventText, Front, Report, WorkloadTarget};
 
 /// The reason of a pause condition that a step asked for, as upstream spells it.
 pub(super) const CANARY_PAUSE_STEP: &str = "CanaryPauseStep";
@@ -36,9 +36,10 @@ impl Front for RolloutPlugin {
         now: Timestamp,
         seen: &Seen,
         decision: &Decision,
-        failure: Option<&str>,
+        circumstances: Circumstances<'_>,
     ) -> Report<RolloutPluginStatus> {
         let now = whole_seconds(now);
+        let failure = circumstances.failure;
         let old = self.status.clone().unwrap_or_default();
         let mut status = RolloutPluginStatus {
             observed_generation: self.metadata.generation,
@@ -55,7 +56,7 @@ impl Front for RolloutPlugin {
             Seen::Refused(_) => keep_counts(&mut status, &old),
         }
         self.tell_run(&mut status, &decision.memo);
-        status.conditions = conditions(self, &old, &status, now, decision, failure);
+        status.conditions = conditions(self, &old, &status, now, decision, circumstances);
         let events = events(self, &old, &status, decision);
         let urgent = status.essence() != old.essence() && !is_passing(&old, decision);
         Report { status, urgent, events }

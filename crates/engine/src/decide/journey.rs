@@ -33,7 +33,7 @@ impl Pass<'_> {
         if !self.seen.settled {
             return Step::wait(Reason::ControllerLags, None);
         }
-        if self.seen.marked {
+        if self.seen.marked || !self.seen.ready_to_hold {
             return Step { next: Some(Move::Release), waits: Vec::new() };
         }
         let mut waits: Vec<Wait> =

@@ -147,6 +147,7 @@ impl World {
             surplus: self.pods.range(self.replicas..).map(pod).collect(),
             claimed: self.claimed,
             marked: self.marked,
+            ready_to_hold: self.rules.guarded || self.partition == HOLD,
             recorded: self.recorded,
             aliases: self.aliases.clone(),
         }
@@ -155,7 +156,12 @@ impl World {
     /// One write of the loop. A write that is sent again because its answer was lost changes nothing more.
     pub(crate) fn apply(&mut self, next: &Move) {
         match next {
-            Move::Claim => self.claimed = true,
+            Move::Claim => {
+                self.claimed = true;
+                if !self.rules.guarded {
+                    self.set_partition(HOLD);
+                }
+            }
             Move::Expose(exposure, record) => {
                 self.marked = true;
                 self.recorded = *record;

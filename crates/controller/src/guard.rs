@@ -1,0 +1,199 @@
+//! Finds out at the start what holds a new template here, and follows the admission policies, so that every rollout
+//! can say whether its hold is guarded. The judgement itself is pure and lives with the policies.
+
+use std::collections::BTreeMap;
+use std::sync::{Arc, PoisonError, RwLock};
+
+use futures::{StreamExt, pin_mut};
+use k8s_openapi::api::authentication::v1::SelfSubjectReview;
+use kube::api::{ApiResource, DynamicObject, ListParams, PostParams};
+use kube::core::GroupVersionKind;
+use kube::runtime::{WatchStreamExt, watcher};
+use kube::{Api, Client};
+use tokio::task::JoinSet;
+use windlass_api::GuardNote;
+use windlass_workloads::{Hold, Installed, Known, choose_hold, judge};
+
+/// The kinds of objects that guard.
+const KINDS: [(&str, &str); 4] = [
+    ("MutatingAdmissionPolicy", "mutatingadmissionpolicies"),
+    ("MutatingAdmissionPolicyBinding", "mutatingadmissionpolicybindings"),
+    ("ValidatingAdmissionPolicy", "validatingadmissionpolicies"),
+    ("ValidatingAdmissionPolicyBinding", "validatingadmissionpolicybindings"),
+];
+/// Only our own are of interest.
+const PREFIX: &str = "windlass-";
+
+/// What holds a new template, if a person says so.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum HoldChoice {
+    /// What the server has.
+    FindOut,
+    /// This.
+    Always(Hold),
+}
+
+/// What holds, and whether that is guarded.
+pub(crate) struct Guard {
+    hold: Hold,
+    me: String,
+    served: Vec<ApiResource>,
+    state: RwLock<State>,
+}
+
+struct State {
+    policies: Policies,
+    note: Arc<GuardNote>,
+}
+
+/// What is known of the policies, by kind and name.
+enum Policies {
+    Readable(BTreeMap<(String, String), Installed>),
+    Unreadable,
+}
+
+impl Policies {
+    fn known(&self) -> Known {
+        match self {
+            Self::Readable(all) => Known::Installed(all.values().cloned().collect()),
+            Self::Unreadable => Known::Unreadable,
+        }
+    }
+}
+
+impl Guard {
+    /// Asks the server who we are and which policies it has.
+    pub(crate) async fn find_out(client: &Client, choice: HoldChoice) -> kube::Result<Self> {
+        let review: Api<SelfSubjectReview> = Api::all(client.clone());
+        let me = review.create(&PostParams::default(), &SelfSubjectReview::default()).await?;
+        let me = me.status.and_then(|status| status.user_info).and_then(|user| user.username);
+        let me = me.unwrap_or_default();
+        let mut served = Vec::new();
+        let mut all = BTreeMap::new();
+        let mut readable = true;
+        for (kind, plural) in KINDS {
+            let group = GroupVersionKind::gvk("admissionregistration.k8s.io", "v1", kind);
+            let resource = ApiResource::from_gvk_with_plural(&group, plural);
+            let api: Api<DynamicObject> = Api::all_with(client.clone(), &resource);
+            match api.list(&ListParams::default()).await {
+                Ok(list) => {
+                    all.extend(list.items.iter().filter_map(|object| ours(kind, object)));
+                    served.push(resource);
+                }
+                Err(kube::Error::Api(answer)) if answer.code == 404 => {}
+                Err(kube::Error::Api(answer)) if answer.code == 403 => readable = false,
+                Err(error) => return Err(error),
+            }
+        }
+        let policies = if readable { Policies::Readable(all) } else { Policies::Unreadable };
+        let hold = match choice {
+            HoldChoice::FindOut => choose_hold(&policies.known()),
+            HoldChoice::Always(hold) => hold,
+        };
+        let note = Arc::new(note(hold, &me, &policies));
+        tracing::info!(identity = me, ?hold, guarded = note.status, text = note.message, "the hold");
+        if !readable {
+            served.clear();
+        }
+        Ok(Self { hold, me, served, state: RwLock::new(State { policies, note }) })
+    }
+
+    /// What holds a new template here.
+    pub(crate) fn hold(&self) -> Hold {
+        self.hold
+    }
+
+    /// Who we are to the server.
+    pub(crate) fn me(&self) -> &str {
+        &self.me
+    }
+
+    /// Whether the hold is guarded, for people.
+    pub(crate) fn note(&self) -> Arc<GuardNote> {
+        Arc::clone(&self.state.read().unwrap_or_else(PoisonError::into_inner).note)
+    }
+
+    /// Takes a change of the policies in; true when the judgement is another one now.
+    fn change(&self, change: impl FnOnce(&mut BTreeMap<(String, String), Installed>)) -> bool {
+        let mut state = self.state.write().unwrap_or_else(PoisonError::into_inner);
+        if let Policies::Readable(all) = &mut state.policies {
+            change(all);
+        }
+        let now = note(self.hold, &self.me, &state.policies);
+        if now == *state.note {
+            return false;
+        }
+        tracing::warn!(guarded = now.status, reason = now.reason, text = now.message, "the hold");
+        state.note = Arc::new(now);
+        true
+    }
+}
+
+/// Follows the policies; `changed` is called when the judgement is another one.
+pub(crate) fn spawn(
+    parts: &mut JoinSet<&'static str>,
+    client: &Client,
+    guard: &Arc<Guard>,
+    changed: impl Fn() + Clone + Send + Sync + 'static,
+) {
+    for resource in &guard.served {
+        let api = Api::all_with(client.clone(), resource);
+        parts.spawn(follow(resource.kind.clone(), api, Arc::clone(guard), changed.clone()));
+    }
+}
+
+async fn follow(
+    kind: String,
+    api: Api<DynamicObject>,
+    guard: Arc<Guard>,
+    changed: impl Fn(),
+) -> &'static str {
+    let stream = watcher(api, watcher::Config::default()).default_backoff();
+    pin_mut!(stream);
+    let mut listed = BTreeMap::new();
+    while let Some(event) = stream.next().await {
+        let news = match event {
+            Ok(watcher::Event::Init) => {
+                listed = BTreeMap::new();
+                false
+            }
+            Ok(watcher::Event::InitApply(object)) => {
+                listed.extend(ours(&kind, &object));
+                false
+            }
+            Ok(watcher::Event::InitDone) => guard.change(|all| {
+                all.retain(|(other, _), _| *other != kind);
+                all.append(&mut listed);
+            }),
+            Ok(watcher::Event::Apply(object)) => guard.change(|all| all.extend(ours(&kind, &object))),
+            Ok(watcher::Event::Delete(object)) => guard.change(|all| {
+                let name = object.metadata.name.clone().unwrap_or_default();
+                all.remove(&(kind.clone(), name));
+            }),
+            Err(error) => {
+                tracing::warn!(kind, %error, "watch failed; trying again");
+                false
+            }
+        };
+        if news {
+            changed();
+        }
+    }
+    "watch of the policies"
+}
+
+fn ours(kind: &str, object: &DynamicObject) -> Option<((String, String), Installed)> {
+    let name = object.metadata.name.clone().filter(|name| name.starts_with(PREFIX))?;
+    let spec = object.data.get("spec").cloned().unwrap_or_default();
+    Some(((kind.to_owned(), name.clone()), Installed { kind: kind.to_owned(), name, spec }))
+}
+
+fn note(hold: Hold, me: &str, policies: &Policies) -> GuardNote {
+    let verdict = judge(hold, me, &policies.known());
+    let words = verdict.explain(hold, me);
+    let message = match words.remedy {
+        Some(remedy) => format!("{}; {remedy}", words.message),
+        None => words.message,
+    };
+    GuardNote { status: verdict.status(), reason: words.reason, message }
+}
