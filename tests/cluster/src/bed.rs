@@ -2,12 +2,13 @@
 
 use std::io::{BufRead, BufReader, Write};
 use std::path::{Path, PathBuf};
-use std::process::{Child, Command, Output, Stdio};
-use std::sync::OnceLock;
+use std::process::{Child, ChildStdout, Command, Output, Stdio};
+use std::sync::{Mutex, OnceLock};
 
 use kube::config::{KubeConfigOptions, Kubeconfig};
 use kube::{Client, Config};
 use serde::Deserialize;
+use windlass_workloads::Hold;
 
 /// A control plane, ready for tests.
 #[derive(Debug)]
@@ -22,10 +23,21 @@ pub struct Bed {
     pub windlass: PathBuf,
     /// The record of every request; none on a cluster that was given.
     pub audit_log: Option<PathBuf>,
+    /// Where etcd answers; none on a cluster that was given.
+    pub etcd: Option<String>,
+    /// What holds a new template there.
+    pub hold: Hold,
     /// Where kubectl is; none means the PATH.
     bin: Option<PathBuf>,
     /// The process behind it lives for as long as its standard input is open.
-    _process: Option<Child>,
+    process: Option<Mutex<Process>>,
+}
+
+/// The process behind a control plane, which takes commands.
+#[derive(Debug)]
+struct Process {
+    child: Child,
+    answers: BufReader<ChildStdout>,
 }
 
 /// Who sends a request.
@@ -50,9 +62,10 @@ struct Ready {
     gitops_kubeconfig: PathBuf,
     audit_log: PathBuf,
     bin: PathBuf,
+    etcd: String,
 }
 
-/// The control plane of this process.
+/// The control plane of this process. With `WINDLASS_TEST_HOLD=partition` it is one without mutating policies.
 pub fn bed() -> &'static Bed {
     static BED: OnceLock<Bed> = OnceLock::new();
     BED.get_or_init(|| {
@@ -74,24 +87,42 @@ fn given(kubeconfig: PathBuf) -> Bed {
         windlass: folder.join("windlass.kubeconfig"),
         admin: kubeconfig,
         audit_log: None,
+        etcd: None,
+        hold: wanted_hold(),
         bin: None,
-        _process: None,
+        process: None,
+    }
+}
+
+fn wanted_hold() -> Hold {
+    match std::env::var("WINDLASS_TEST_HOLD").as_deref() {
+        Err(_) | Ok("policy") => Hold::Policy,
+        Ok("partition") => Hold::Partition,
+        Ok(other) => panic!("WINDLASS_TEST_HOLD={other}: expected policy or partition"),
     }
 }
 
 fn started() -> Bed {
+    let hold = wanted_hold();
+    // The older kind of server is also the one with what newer ones may have switched on.
+    let flags: &[&str] = match hold {
+        Hold::Policy => &[],
+        Hold::Partition => &["--mutating-policy=false", "--feature-gates=MaxUnavailableStatefulSet=true"],
+    };
     let build =
         Command::new(root().join("testbed/build")).stderr(Stdio::inherit()).output().expect("testbed/build");
     assert!(build.status.success(), "testbed/build failed");
     let bin = PathBuf::from(String::from_utf8_lossy(&build.stdout).trim());
-    let mut process = Command::new(bin.join("testbed"))
+    let mut child = Command::new(bin.join("testbed"))
         .arg("up")
+        .args(flags)
         .stdin(Stdio::piped())
         .stdout(Stdio::piped())
         .spawn()
         .expect("testbed up");
     let mut line = String::new();
-    BufReader::new(process.stdout.take().unwrap()).read_line(&mut line).unwrap();
+    let mut answers = BufReader::new(child.stdout.take().unwrap());
+    answers.read_line(&mut line).unwrap();
     let ready: Ready = serde_json::from_str(&line).unwrap_or_else(|_| panic!("testbed up said: {line}"));
     Bed {
         windlass: ready.dir.join("windlass.kubeconfig"),
@@ -99,8 +130,10 @@ fn started() -> Bed {
         developer: ready.developer_kubeconfig,
         gitops: ready.gitops_kubeconfig,
         audit_log: Some(ready.audit_log),
+        etcd: Some(ready.etcd),
+        hold,
         bin: Some(ready.bin),
-        _process: Some(process),
+        process: Some(Mutex::new(Process { child, answers })),
     }
 }
 
@@ -146,9 +179,23 @@ impl Bed {
         out.into_owned()
     }
 
+    /// Stops, starts or restarts a part of the control plane, such as `restart kube-apiserver`.
+    pub fn command(&self, command: &str) {
+        let process = self.process.as_ref().expect("a control plane of our own");
+        let mut process = process.lock().unwrap();
+        writeln!(process.child.stdin.as_mut().unwrap(), "{command}").unwrap();
+        let mut answer = String::new();
+        process.answers.read_line(&mut answer).unwrap();
+        assert!(answer.contains("\"done\""), "{command}: {answer}");
+    }
+
     /// Definitions, policies and rights, exactly as a person installs them.
     fn install(&self) {
-        let manifests = run(windlass_command(&["manifests"]), "");
+        let hold = match self.hold {
+            Hold::Policy => "--hold=policy",
+            Hold::Partition => "--hold=partition",
+        };
+        let manifests = run(windlass_command(&["manifests", hold]), "");
         assert!(manifests.status.success(), "windlass manifests failed");
         self.kubectl_ok(User::Admin, &["apply", "-f", "-"], &String::from_utf8_lossy(&manifests.stdout));
         let rights = std::fs::read_to_string(root().join("manifests/rbac.yaml")).unwrap();
@@ -171,6 +218,27 @@ impl Bed {
 
     /// A policy is active about a second after it was made: try it on a set without pods until it acts.
     fn wait_for_the_policy(&self) {
+        self.wait_for_the_guard();
+        if self.hold == Hold::Policy {
+            self.wait_for_the_hold();
+        }
+    }
+
+    /// The validating policy refuses to change the label.
+    fn wait_for_the_guard(&self) {
+        let set = crate::manifests::stateful_set("guard-probe", 0, "app:v0");
+        self.kubectl_ok(User::Admin, &["apply", "--namespace=windlass", "-f", "-"], &set);
+        let label = |value: &str| {
+            let label = format!("windlass.sh/rollout={value}");
+            let line = ["label", "sts/guard-probe", &label, "--overwrite", "--namespace=windlass"];
+            self.kubectl(User::Developer, &line, "").status.success()
+        };
+        let acts = (1..=200).any(|attempt| !label(&format!("probe-{attempt}")));
+        assert!(acts, "the validating policy does not act");
+        self.kubectl_ok(User::Admin, &["delete", "sts", "guard-probe", "--namespace=windlass"], "");
+    }
+
+    fn wait_for_the_hold(&self) {
         let set = crate::manifests::stateful_set("policy-probe", 0, "app:v0");
         let set = set.replace(
             "metadata:\n  name: policy-probe\n",

@@ -15,6 +15,7 @@ use crate::bed::{User, bed, connect, run, windlass_command};
 use crate::controller::Controller;
 use crate::record::Record;
 use crate::wait::until;
+use windlass_workloads::{HOLD, Hold};
 
 /// One test's world.
 pub struct World {
@@ -111,9 +112,41 @@ impl World {
         self.kubectl(&["patch", "rp", rollout, "--subresource=status", "--type=merge", "--patch", patch]);
     }
 
-    /// Changes the image of a set.
+    /// Changes the image of a set. Where no mutating policy holds it, the write says itself that it is to be held: in
+    /// the middle of a run it would be refused otherwise.
     pub fn set_image(&self, set: &str, image: &str) {
-        self.kubectl(&["set", "image", &format!("sts/{set}"), &format!("app={image}")]);
+        let label = r"jsonpath={.metadata.labels.windlass\.sh/rollout}";
+        let is_managed = || !self.kubectl(&["get", "sts", set, "-o", label]).is_empty();
+        match bed().hold {
+            Hold::Partition if is_managed() => {
+                let patch = format!(
+                    r#"{{"spec":{{"template":{{"spec":{{"containers":[{{"name":"app","image":"{image}"}}]}}}},
+                    "updateStrategy":{{"rollingUpdate":{{"partition":{HOLD}}}}}}}}}"#
+                );
+                self.kubectl(&["patch", &format!("sts/{set}"), "--type=strategic", "--patch", &patch]);
+            }
+            Hold::Policy | Hold::Partition => {
+                self.kubectl(&["set", "image", &format!("sts/{set}"), &format!("app={image}")]);
+            }
+        }
+    }
+
+    /// Runs kubectl as the developer, expects it to be refused, and gives the words of the refusal.
+    pub fn refused(&self, arguments: &[&str]) -> String {
+        let namespace = format!("--namespace={}", self.namespace);
+        let arguments: Vec<&str> =
+            [namespace.as_str()].into_iter().chain(arguments.iter().copied()).collect();
+        let output = bed().kubectl(User::Developer, &arguments, "");
+        assert!(!output.status.success(), "kubectl {arguments:?} was not refused");
+        String::from_utf8_lossy(&output.stderr).into_owned()
+    }
+
+    /// Where the partition is between two runs.
+    pub fn rest(&self) -> i32 {
+        match bed().hold {
+            Hold::Policy => 0,
+            Hold::Partition => HOLD,
+        }
     }
 
     /// A set and its rollout, up and Healthy.

@@ -178,7 +178,7 @@ async fn an_aborted_rollout_whose_template_is_put_back_is_healthy_again() {
         world.set_image("web", "app:v1");
         let status = world.until_completed("web", &stable).await;
         assert!(!status.aborted);
-        until("the partition rests at zero", async || (world.partition("web").await == 0).then_some(()))
+        until("the partition rests", async || (world.partition("web").await == world.rest()).then_some(()))
             .await;
     })
     .await;

@@ -39,7 +39,7 @@ async fn a_canary_moves_step_by_step_holds_and_completes() {
 }
 
 #[tokio::test]
-async fn a_completed_run_rests_at_partition_zero_without_the_mark() {
+async fn a_completed_run_rests_without_the_mark() {
     test("completed", async |world| {
         world.healthy("web", 3, &["setWeight: 40", "setWeight: 100"]).await;
         let (stable, _) = world.revisions("web").await;
@@ -52,7 +52,7 @@ async fn a_completed_run_rests_at_partition_zero_without_the_mark() {
         })
         .await;
         assert_eq!(world.revisions("web").await, (target.clone(), target.clone()));
-        assert_eq!(world.partition("web").await, 0);
+        assert_eq!(world.partition("web").await, world.rest());
         let status = world.status("web").await;
         let is = |type_: &str| status.condition(type_).map(|it| it.status.as_str());
         assert_eq!((is("Healthy"), is("Completed"), is("Progressing")), (Some("True"), Some("True"), None));

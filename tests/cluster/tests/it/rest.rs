@@ -44,7 +44,7 @@ async fn health_readiness_and_metrics_are_served() {
         let address = format!("127.0.0.1:{port}");
         world.kill_controller();
         world.controller =
-            Some(Controller::start_with(&["--namespace", &world.namespace, "--listen", &address], &world.namespace));
+            Some(Controller::start_with(&["--namespace", &world.namespace, "--listen", &address, "--leader-elect=false"], &world.namespace));
         world.healthy("web", 2, &["setWeight: 50", "pause: {}"]).await;
         let get = |path: &str| http_get(&address, path);
         assert!(get("/healthz").contains("200 OK"));
