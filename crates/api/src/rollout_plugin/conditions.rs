@@ -141,10 +141,16 @@ fn unchanged(condition: &Condition) -> Said {
 
 /// The workload cannot be read or managed, though the spec is fine.
 fn reconciliation_error(decision: &Decision) -> Option<String> {
-    let reason = decision.reasons().find(|reason| {
-        matches!(reason, Reason::Refused(Refusal::Missing { .. } | Refusal::ReplacesOnDeleteOnly { .. }))
-    })?;
-    Some(format!("Failed to get resource status: {}", explain(reason).headline))
+    decision.reasons().find_map(|reason| {
+        let text = explain(reason).headline;
+        match reason {
+            Reason::Refused(Refusal::Missing { .. } | Refusal::ReplacesOnDeleteOnly { .. }) => {
+                Some(format!("Failed to get resource status: {text}"))
+            }
+            Reason::Refused(Refusal::RememberedByNewer { .. }) => Some(text),
+            _ => None,
+        }
+    })
 }
 
 fn paused(old: &RolloutPluginStatus, decision: &Decision) -> Said {

@@ -5,9 +5,11 @@
 mod abort;
 mod canary;
 mod change;
+mod changes;
 mod crash;
 mod deadline;
 mod docs;
+mod foreign;
 mod gitops;
 mod hold;
 mod lens;
