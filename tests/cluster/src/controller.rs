@@ -15,18 +15,27 @@ pub struct Controller {
 impl Controller {
     /// Starts it for one namespace.
     pub fn start(namespace: &str) -> Self {
+        Self::start_as(namespace, User::Windlass)
+    }
+
+    /// Starts it for one namespace, under another name than its own.
+    pub fn start_as(namespace: &str, user: User) -> Self {
         let alone = ["--namespace", namespace, "--listen", "none", "--leader-elect=false"];
-        Self::start_with(&alone, namespace)
+        Self::spawn(&alone, namespace, user)
     }
 
     /// Starts it with these flags; its log is named after `name`.
     pub fn start_with(flags: &[&str], name: &str) -> Self {
+        Self::spawn(flags, name, User::Windlass)
+    }
+
+    fn spawn(flags: &[&str], name: &str, user: User) -> Self {
         let log = std::env::temp_dir().join(format!("windlass-{}-{name}.log", std::process::id()));
         let file = std::fs::OpenOptions::new().create(true).append(true).open(&log).unwrap();
         let child = windlass_command(&["controller"])
             .args(flags)
             .arg("--kubeconfig")
-            .arg(bed().kubeconfig(User::Windlass))
+            .arg(bed().kubeconfig(user))
             .stdin(Stdio::null())
             .stdout(Stdio::null())
             .stderr(file)

@@ -65,6 +65,11 @@ impl World {
         self.controller = Some(Controller::start(&self.namespace));
     }
 
+    /// The controller comes up under another name than its own.
+    pub fn start_controller_as(&mut self, user: User) {
+        self.controller = Some(Controller::start_as(&self.namespace, user));
+    }
+
     /// Runs kubectl in the namespace as the developer, and expects it to succeed.
     pub fn kubectl(&self, arguments: &[&str]) -> String {
         self.kubectl_with(arguments, "")

@@ -1,7 +1,7 @@
 //! The hold: a new template moves no pod before the first step, whoever writes it and whether the controller is up.
 //! Where the server has mutating policies they hold it, elsewhere the partition rests at HOLD; both pass these tests.
 
-use windlass_bed::{World, bed, manifests, test, until};
+use windlass_bed::{User, World, bed, manifests, test, until};
 use windlass_workloads::{HOLD, Hold};
 
 /// Steps that stop after the first pod.
@@ -211,6 +211,34 @@ async fn a_workload_without_a_rollout_is_never_held() {
         let target = world.until_target("web", &stable).await;
         until("every pod is updated", async || (world.count_on(&target).await == 2).then_some(())).await;
         assert_eq!(world.partition("web").await, 0);
+    })
+    .await;
+}
+
+#[tokio::test]
+async fn a_controller_that_the_policies_do_not_let_through_says_so_and_does_not_hammer() {
+    test("not-exempt", async |world| {
+        world.healthy("web", 3, &FIRST_POD).await;
+        world.kill_controller();
+        world.start_controller_as(User::Admin);
+        let status = world
+            .until_status("web", "it says that it is not let through", |status| {
+                status.condition("HoldGuarded").is_some_and(|it| it.reason == "NotExempt")
+            })
+            .await;
+        let guarded = status.condition("HoldGuarded").unwrap();
+        assert!(guarded.message.contains("windlass manifests --identity"), "{}", guarded.message);
+        let (stable, _) = world.revisions("web").await;
+        world.set_image("web", "app:v2");
+        let status = world.until_phase("web", "Degraded").await;
+        let words = status.message.unwrap();
+        assert!(words.contains("kubectl windlass doctor") || words.contains("windlass-guard"), "{words}");
+        assert_eq!(world.count_on(&stable).await, 3, "nothing moved");
+        let generation = world.set("web").await.metadata.generation;
+        world.kill_controller();
+        world.start_controller();
+        world.until_paused_at("web", 1).await;
+        assert!(world.set("web").await.metadata.generation <= generation.map(|before| before + 2));
     })
     .await;
 }
