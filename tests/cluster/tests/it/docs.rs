@@ -42,12 +42,14 @@ documents! {
     every_command_of_canary_runs: "docs/canary.md",
     every_command_of_coming_from_argo_runs: "docs/coming-from-argo.md",
     every_command_of_dependencies_runs: "docs/dependencies.md",
+    every_command_of_gitops_runs: "docs/gitops.md",
     every_command_of_install_runs: "docs/install.md",
     every_command_of_metrics_runs: "docs/metrics.md",
     every_command_of_operate_runs: "docs/operate.md",
     every_command_of_statefulsets_runs: "docs/statefulsets.md",
     every_command_of_testing_runs: "docs/testing.md",
     every_command_of_troubleshoot_runs: "docs/troubleshoot.md",
+    every_command_of_uninstall_runs: "docs/uninstall.md",
 }
 
 /// One fenced block.
@@ -310,6 +312,7 @@ fn every_word_the_code_can_say_is_explained() {
         ("crates/engine/src/reason.rs", "docs/troubleshoot.md"),
         ("crates/api/src/rollout_plugin/conditions.rs", "docs/troubleshoot.md"),
         ("crates/api/src/rollout_plugin/events.rs", "docs/troubleshoot.md"),
+        ("crates/workloads/src/guard.rs", "docs/troubleshoot.md"),
     ];
     for (source, document) in rows {
         let document_text = read(document);
