@@ -68,6 +68,15 @@ app.kubernetes.io/component: controller
   verbs: [list, watch]
 {{- end -}}
 
+{{/* The Lease of the controller, by the name that the binary gives it. */}}
+{{- define "windlass.lease" -}}
+{{- if .Values.instance -}}
+{{- printf "windlass-%s" (.Values.instance | lower | replace "_" "-") -}}
+{{- else -}}
+windlass
+{{- end -}}
+{{- end -}}
+
 {{/* Who of the replicas works. The right to create cannot be limited by name. */}}
 {{- define "windlass.leaseRules" -}}
 - apiGroups: [coordination.k8s.io]
@@ -75,7 +84,7 @@ app.kubernetes.io/component: controller
   verbs: [create]
 - apiGroups: [coordination.k8s.io]
   resources: [leases]
-  resourceNames: [windlass]
+  resourceNames: [{{ include "windlass.lease" . }}]
   verbs: [get, list, watch, update]
 {{- end -}}
 

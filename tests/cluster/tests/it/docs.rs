@@ -246,8 +246,18 @@ fn every_link_leads_somewhere() {
 
 #[test]
 fn every_file_that_is_named_exists() {
-    const TOP: [&str; 10] =
-        [".ci/", "bench/", "charts/", "crates/", "demo/", "docs/", "manifests/", "testbed/", "tests/", "target/"];
+    const TOP: [&str; 10] = [
+        ".ci/",
+        "bench/",
+        "charts/",
+        "crates/",
+        "demo/",
+        "docs/",
+        "manifests/",
+        "testbed/",
+        "tests/",
+        "target/",
+    ];
     for file in all_documents() {
         let text = prose(file);
         for name in quoted(&text).filter(|name| TOP.iter().any(|top| name.starts_with(top))) {

@@ -336,6 +336,14 @@ fn the_chart_lets_its_own_account_and_the_named_users_through() {
 }
 
 #[test]
+fn an_instance_of_the_chart_has_a_lease_of_its_own() {
+    let objects = objects(&rendered(&["--set", "instance=Blue_1"]));
+    let arguments = &objects["Deployment windlass"]["spec"]["template"]["spec"]["containers"][0]["args"];
+    assert_eq!(*arguments, json!(["controller", "--log-format", "json", "--instance", "Blue_1"]));
+    assert_eq!(objects["Role windlass-lease"]["rules"][1]["resourceNames"], json!(["windlass-blue-1"]));
+}
+
+#[test]
 fn definitions_outlive_the_release() {
     let definition = &objects(&rendered(&[]))["CustomResourceDefinition rolloutplugins.argoproj.io"];
     assert_eq!(definition["metadata"]["annotations"]["helm.sh/resource-policy"], "keep");
@@ -352,6 +360,7 @@ fn wrong_values_are_refused_by_the_charts_schema() {
         "serviceAccount.create=false",
         "networkPolicy.apiServerPorts={0}",
         "logFormat=xml",
+        "instance=-blue",
         "replicas=3",
     ];
     for value in wrong {
