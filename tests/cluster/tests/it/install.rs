@@ -3,11 +3,12 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
-use std::process::{Command, Output};
+use std::process::{Child, Command, Output, Stdio};
 use std::sync::OnceLock;
 
 use serde_json::{Value, json};
-use windlass_bed::{User, bed};
+use windlass_bed::{User, bed, test};
+use windlass_workloads::Hold;
 
 /// Who the controller is.
 const ACCOUNT: &str = "system:serviceaccount:windlass:windlass";
@@ -66,6 +67,16 @@ fn read(file: &str) -> String {
 
 fn installed() -> Objects {
     objects(&read("manifests/install.yaml"))
+}
+
+/// Installs everything, as this kind of server takes it.
+fn install() {
+    let base = match bed().hold {
+        Hold::Policy => "cluster",
+        Hold::Partition => "without-mutating-policy",
+    };
+    let folder = bed().root().join("manifests").join(base);
+    bed().kubectl_ok(User::Admin, &["apply", "-k", folder.to_str().unwrap()], "");
 }
 
 fn succeeded(output: &Output) -> String {
@@ -190,7 +201,11 @@ fn each_part_of_the_installation_can_be_had_by_itself() {
 #[test]
 fn the_policies_let_through_every_user_that_is_named() {
     let two = ["--identity", "system:serviceaccount:data:windlass", "--identity", "o'brien"];
-    let printed = windlass(&[&["manifests", "--parts", "policies"], two.as_slice()].concat());
+    let hold = match bed().hold {
+        Hold::Policy => "--hold=policy",
+        Hold::Partition => "--hold=partition",
+    };
+    let printed = windlass(&[&["manifests", "--parts=policies", hold], two.as_slice()].concat());
     assert!(!printed.contains(ACCOUNT), "the default is gone when others are named");
     assert!(printed.contains("['system:serviceaccount:data:windlass', 'o"), "{printed}");
     dry_run(&printed);
@@ -230,6 +245,42 @@ fn the_rights_in_one_namespace_are_those_of_the_cluster_without_the_policies() {
     assert_eq!(rules(&kustomized("namespaced")["Role windlass"]), expected);
 }
 
+/// A process that ends with this value.
+struct Running(Child);
+
+impl Drop for Running {
+    fn drop(&mut self) {
+        self.0.kill().ok();
+        self.0.wait().ok();
+    }
+}
+
+#[tokio::test]
+async fn a_controller_with_the_rights_of_one_namespace_leads_and_serves_there() {
+    test("one-namespace", async |world| {
+        world.kill_controller();
+        let documents: Vec<String> = kustomized("namespaced").values().map(Value::to_string).collect();
+        world.apply(&documents.join("\n---\n").replace(r#""default""#, &format!("{:?}", world.namespace)));
+        let file = std::env::temp_dir().join(format!("{}.kubeconfig", world.namespace));
+        std::fs::copy(bed().kubeconfig(User::Admin), &file).unwrap();
+        let token = world.kubectl(&["create", "token", "windlass"]);
+        let mine = format!("--kubeconfig={}", file.display());
+        let user = format!("--token={}", token.trim());
+        world.kubectl(&[&mine, "config", "set-credentials", "windlass", &user]);
+        world.kubectl(&[&mine, "config", "set-context", "--current", "--user=windlass"]);
+        let me = [&mine, "auth", "whoami", "-o", "jsonpath={.status.userInfo.username}"];
+        assert_eq!(world.kubectl(&me), format!("system:serviceaccount:{}:windlass", world.namespace));
+        let flags = ["controller", "--listen=none", "--namespace", &world.namespace, &mine];
+        let command = Command::new(bed().windlass_program()).args(flags).stderr(Stdio::null()).spawn();
+        let _controller = Running(command.unwrap());
+        world.healthy("web", 2, &["setWeight: 50", "pause: {}"]).await;
+        let holder = ["get", "lease", "windlass", "-o", "jsonpath={.spec.holderIdentity}"];
+        assert!(!world.kubectl(&holder).is_empty());
+        std::fs::remove_file(file).unwrap();
+    })
+    .await;
+}
+
 #[test]
 fn no_rule_has_a_wildcard_or_names_secrets() {
     let sets = [installed(), kustomized("namespaced"), kustomized("without-mutating-policy")];
@@ -241,12 +292,12 @@ fn no_rule_has_a_wildcard_or_names_secrets() {
 
 #[test]
 fn the_controllers_account_may_do_what_it_needs_and_not_more() {
-    bed().kubectl_ok(User::Admin, &["apply", "-f", "-"], &read("manifests/install.yaml"));
+    install();
     let rows = [
         ("list", "rolloutplugins.argoproj.io", "--all-namespaces", true),
         ("patch", "statefulsets.apps", "--namespace=default", true),
         ("delete", "pods", "--namespace=default", true),
-        ("watch", "mutatingadmissionpolicies.admissionregistration.k8s.io", "--all-namespaces", true),
+        ("watch", "validatingadmissionpolicies.admissionregistration.k8s.io", "--all-namespaces", true),
         ("create", "leases.coordination.k8s.io", "--namespace=windlass", true),
         ("update", "leases.coordination.k8s.io/windlass", "--namespace=windlass", true),
         ("update", "leases.coordination.k8s.io/other", "--namespace=windlass", false),
@@ -261,7 +312,7 @@ fn the_controllers_account_may_do_what_it_needs_and_not_more() {
         ("update", "statefulsets.apps", "--namespace=default", false),
         ("delete", "rolloutplugins.argoproj.io", "--namespace=default", false),
         ("delete", "persistentvolumeclaims", "--namespace=default", false),
-        ("patch", "mutatingadmissionpolicies.admissionregistration.k8s.io", "--all-namespaces", false),
+        ("patch", "validatingadmissionpolicies.admissionregistration.k8s.io", "--all-namespaces", false),
         ("create", "serviceaccounts/token", "--namespace=windlass", false),
         ("impersonate", "users", "--all-namespaces", false),
     ];
@@ -275,7 +326,7 @@ fn the_controllers_account_may_do_what_it_needs_and_not_more() {
 
 #[test]
 fn the_controllers_pods_are_admitted_where_pod_security_is_restricted() {
-    bed().kubectl_ok(User::Admin, &["apply", "-f", "-"], &read("manifests/install.yaml"));
+    install();
     let bare = ["run", "bare", "--image=app:v1", "--namespace=windlass", "--dry-run=server"];
     let refused = bed().kubectl(User::Admin, &bare, "");
     let said = String::from_utf8_lossy(&refused.stderr);
@@ -310,8 +361,12 @@ fn a_real_server_takes_what_the_chart_renders() {
             "image.digest=sha256:0000000000000000000000000000000000000000000000000000000000000000,logLevel=debug,extraArgs={--workers=2},podDisruptionBudget.maxUnavailable=50%",
         ],
     ];
+    let kind = match bed().hold {
+        Hold::Policy => "policies.kind=mutating",
+        Hold::Partition => "policies.kind=partition",
+    };
     for values in variants {
-        let answer = dry_run(&rendered(values));
+        let answer = dry_run(&rendered(&[&["--set", kind], values].concat()));
         assert!(answer.contains("deployment.apps/windlass serverside-applied (server dry run)"), "{answer}");
     }
 }
