@@ -20,7 +20,7 @@ pub(crate) struct Cli {
 
 const EXIT_CODES: &str = "\
 Examples:
-  windlass manifests | kubectl apply -f -     install the definitions and the hold
+  windlass manifests | kubectl apply -f -     install everything
   windlass controller                         serve rollouts
   kubectl windlass get web --watch            see a rollout move
   kubectl windlass why web                    why is nothing happening?
@@ -62,9 +62,9 @@ pub(crate) enum Command {
     /// Print the custom resource definitions as YAML
     #[command(after_help = "Example:\n  windlass crds | kubectl apply -f -")]
     Crds,
-    /// Print everything a cluster needs: the definitions and the admission policies that hold a workload
+    /// Print everything a cluster needs: definitions, admission policies, rights, and the controller
     #[command(
-        after_help = "Example:\n  windlass manifests --identity system:serviceaccount:ops:windlass | kubectl apply -f -"
+        after_help = "Examples:\n  windlass manifests | kubectl apply -f -\n  windlass manifests --parts definitions,policies --identity system:serviceaccount:data:windlass | kubectl apply -f -"
     )]
     Manifests(ManifestsArguments),
     /// Print a completion script for a shell
@@ -164,12 +164,28 @@ pub(crate) enum LogFormat {
 
 #[derive(Debug, Args)]
 pub(crate) struct ManifestsArguments {
-    /// The user that the policies let through: whoever the controller is
-    #[arg(long, default_value = DEFAULT_IDENTITY, value_name = "NAME")]
-    pub(crate) identity: Vec<String>,
+    /// A user that the policies let through: whoever a controller runs as; repeat it for several
+    #[arg(long = "identity", default_value = DEFAULT_IDENTITY, value_name = "NAME")]
+    pub(crate) identities: Vec<String>,
+    /// What is printed
+    #[arg(long, value_enum, value_delimiter = ',', value_name = "PARTS", default_values_t = Part::value_variants().to_vec())]
+    pub(crate) parts: Vec<Part>,
     /// What holds a new template on this server: a mutating admission policy (1.36 and newer), or the partition
     #[arg(long, value_enum, default_value_t = ServerHold::Policy)]
     pub(crate) hold: ServerHold,
+}
+
+/// What an installation is made of. The order is that in which a cluster takes it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub(crate) enum Part {
+    /// The custom resource definitions
+    Definitions,
+    /// The admission policies
+    Policies,
+    /// The namespace, the controller's account, its roles and their bindings
+    Rights,
+    /// The controller's Deployment, and what belongs to it
+    Controller,
 }
 
 /// What holds a new template on a server.

@@ -189,17 +189,16 @@ impl Bed {
         assert!(answer.contains("\"done\""), "{command}: {answer}");
     }
 
-    /// Definitions, policies and rights, exactly as a person installs them.
+    /// Definitions, policies and rights, exactly as a person installs them. The controllers are processes of the tests.
     fn install(&self) {
         let hold = match self.hold {
             Hold::Policy => "--hold=policy",
             Hold::Partition => "--hold=partition",
         };
-        let manifests = run(windlass_command(&["manifests", hold]), "");
+        let parts = ["manifests", hold, "--parts=definitions,policies,rights"];
+        let manifests = run(windlass_command(&parts), "");
         assert!(manifests.status.success(), "windlass manifests failed");
         self.kubectl_ok(User::Admin, &["apply", "-f", "-"], &String::from_utf8_lossy(&manifests.stdout));
-        let rights = std::fs::read_to_string(root().join("manifests/rbac.yaml")).unwrap();
-        self.kubectl_ok(User::Admin, &["apply", "-f", "-"], &rights);
         let crd = "crd/rolloutplugins.argoproj.io";
         self.kubectl_ok(User::Admin, &["wait", "--for=condition=Established", crd, "--timeout=30s"], "");
         let token = ["create", "token", "windlass", "--namespace=windlass", "--duration=24h"];

@@ -12,6 +12,7 @@ mod docs;
 mod foreign;
 mod gitops;
 mod hold;
+mod install;
 mod lens;
 mod people;
 mod precondition;
