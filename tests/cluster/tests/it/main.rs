@@ -9,6 +9,7 @@ mod crash;
 mod deadline;
 mod docs;
 mod hold;
+mod lease;
 mod lens;
 mod people;
 mod precondition;
