@@ -77,7 +77,12 @@ impl Request {
 
     /// The controller under test sent it.
     pub fn is_windlass(&self) -> bool {
-        self.user.username == "system:serviceaccount:windlass:windlass"
+        self.is_by("windlass")
+    }
+
+    /// A controller that runs as this account sent it.
+    pub fn is_by(&self, account: &str) -> bool {
+        self.user.username == crate::accounts::identity(account)
     }
 
     /// What it was about.

@@ -10,6 +10,8 @@ use kube::{Client, Config};
 use serde::Deserialize;
 use windlass_workloads::Hold;
 
+use crate::accounts::{ACCOUNTS, identity};
+
 /// A control plane, ready for tests.
 #[derive(Debug)]
 pub struct Bed {
@@ -21,6 +23,10 @@ pub struct Bed {
     pub gitops: PathBuf,
     /// The controller's own account.
     pub windlass: PathBuf,
+    /// The account of a second controller, with the same rights.
+    pub second: PathBuf,
+    /// An account for controllers that has no right in the whole cluster.
+    pub narrow: PathBuf,
     /// The record of every request; none on a cluster that was given.
     pub audit_log: Option<PathBuf>,
     /// Where etcd answers; none on a cluster that was given.
@@ -51,6 +57,10 @@ pub enum User {
     GitOps,
     /// The controller.
     Windlass,
+    /// A second controller, with the same rights.
+    Second,
+    /// A controller that has no right in the whole cluster.
+    Narrow,
 }
 
 #[derive(Deserialize)]
@@ -85,6 +95,8 @@ fn given(kubeconfig: PathBuf) -> Bed {
         developer: kubeconfig.clone(),
         gitops: kubeconfig.clone(),
         windlass: folder.join("windlass.kubeconfig"),
+        second: folder.join("second.kubeconfig"),
+        narrow: folder.join("narrow.kubeconfig"),
         admin: kubeconfig,
         audit_log: None,
         etcd: None,
@@ -126,6 +138,8 @@ fn started() -> Bed {
     let ready: Ready = serde_json::from_str(&line).unwrap_or_else(|_| panic!("testbed up said: {line}"));
     Bed {
         windlass: ready.dir.join("windlass.kubeconfig"),
+        second: ready.dir.join("second.kubeconfig"),
+        narrow: ready.dir.join("narrow.kubeconfig"),
         admin: ready.kubeconfig,
         developer: ready.developer_kubeconfig,
         gitops: ready.gitops_kubeconfig,
@@ -145,6 +159,8 @@ impl Bed {
             User::Developer => &self.developer,
             User::GitOps => &self.gitops,
             User::Windlass => &self.windlass,
+            User::Second => &self.second,
+            User::Narrow => &self.narrow,
         }
     }
 
@@ -189,30 +205,26 @@ impl Bed {
         assert!(answer.contains("\"done\""), "{command}: {answer}");
     }
 
-    /// Definitions, policies and rights, exactly as a person installs them. The controllers are processes of the tests.
-    fn install(&self) {
-        let hold = match self.hold {
+    /// What `windlass manifests` is told about this kind of server.
+    pub fn hold_flag(&self) -> &'static str {
+        match self.hold {
             Hold::Policy => "--hold=policy",
             Hold::Partition => "--hold=partition",
-        };
-        let parts = ["manifests", hold, "--parts=definitions,policies,rights"];
-        let manifests = run(windlass_command(&parts), "");
+        }
+    }
+
+    /// Definitions, policies and rights, exactly as a person installs them. The controllers are processes of the tests.
+    pub fn install(&self) {
+        let hold = self.hold_flag();
+        let mut manifests = windlass_command(&["manifests", hold, "--parts=definitions,policies,rights"]);
+        manifests.args(ACCOUNTS.map(|(account, _)| format!("--identity={}", identity(account))));
+        let manifests = run(manifests, "");
         assert!(manifests.status.success(), "windlass manifests failed");
         self.kubectl_ok(User::Admin, &["apply", "-f", "-"], &String::from_utf8_lossy(&manifests.stdout));
         let crd = "crd/rolloutplugins.argoproj.io";
         self.kubectl_ok(User::Admin, &["wait", "--for=condition=Established", crd, "--timeout=30s"], "");
-        let token = ["create", "token", "windlass", "--namespace=windlass", "--duration=24h"];
-        let token = self.kubectl_ok(User::Admin, &token, "");
-        self.write_controller_kubeconfig(token.trim());
+        self.make_accounts();
         self.wait_for_the_policy();
-    }
-
-    fn write_controller_kubeconfig(&self, token: &str) {
-        let file = std::fs::read(&self.admin).unwrap();
-        std::fs::write(&self.windlass, file).unwrap();
-        let user = ["config", "set-credentials", "windlass", &format!("--token={token}")];
-        self.kubectl_ok(User::Windlass, &user, "");
-        self.kubectl_ok(User::Windlass, &["config", "set-context", "--current", "--user=windlass"], "");
     }
 
     /// A policy is active about a second after it was made: try it on a set without pods until it acts.

@@ -8,9 +8,11 @@
     reason = "this crate is test code: a failure here is a failed test, told on stderr"
 )]
 
+mod accounts;
 pub mod audit;
 mod bed;
 mod controller;
+mod election;
 mod history;
 pub mod manifests;
 mod record;
@@ -18,7 +20,8 @@ mod wait;
 mod world;
 
 pub use bed::{Bed, User, bed, connect};
-pub use controller::Controller;
+pub use controller::{Controller, Launch};
+pub use election::took_the_lease;
 pub use history::{Faults, History};
 pub use record::{Record, Sighting};
 pub use wait::{DEADLINE, until, until_within};

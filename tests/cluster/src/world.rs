@@ -1,6 +1,7 @@
 //! One test's world: its namespace, its controller, and what a person does and sees in it.
 
 use std::panic::{AssertUnwindSafe, resume_unwind};
+use std::path::PathBuf;
 use std::process::Output;
 use std::sync::atomic::{AtomicU32, Ordering};
 
@@ -11,8 +12,9 @@ use kube::api::ListParams;
 use kube::{Api, Client};
 use windlass_api::rollout_plugin::{RolloutPlugin, RolloutPluginStatus};
 
+use crate::accounts::{NAMESPACE_RULES, lease_rules, role};
 use crate::bed::{User, bed, connect, run, windlass_command};
-use crate::controller::Controller;
+use crate::controller::{Controller, Launch};
 use crate::record::Record;
 use crate::wait::until;
 use windlass_workloads::{HOLD, Hold};
@@ -67,7 +69,26 @@ impl World {
 
     /// The controller comes up under another name than its own.
     pub fn start_controller_as(&mut self, user: User) {
-        self.controller = Some(Controller::start_as(&self.namespace, user));
+        self.controller = Some(Launch::new(&self.namespace).by(user).start());
+    }
+
+    /// Lets both controllers' accounts elect a leader here, by leases of these names and no others.
+    pub fn allow_leases(&self, names: &[&str]) {
+        let manifest = role("elections", &lease_rules(names), &["windlass", "second"]);
+        self.as_admin(&["apply", "-f", "-"], &manifest);
+    }
+
+    /// Gives the narrow account what it needs in this namespace, and nothing anywhere else.
+    pub fn allow_narrow(&self) {
+        let rules = NAMESPACE_RULES.to_owned() + &lease_rules(&["windlass"]);
+        self.as_admin(&["apply", "-f", "-"], &role("narrow", &rules, &["narrow"]));
+    }
+
+    fn as_admin(&self, arguments: &[&str], input: &str) {
+        let namespace = format!("--namespace={}", self.namespace);
+        let arguments: Vec<&str> =
+            [namespace.as_str()].into_iter().chain(arguments.iter().copied()).collect();
+        bed().kubectl_ok(User::Admin, &arguments, input);
     }
 
     /// Runs kubectl in the namespace as the developer, and expects it to succeed.
@@ -312,14 +333,29 @@ impl World {
             let output = bed().kubectl(User::Admin, &arguments, "");
             eprintln!("── kubectl {}\n{}", query.join(" "), String::from_utf8_lossy(&output.stdout));
         }
-        let log = self.controller.as_ref().map(|controller| controller.log.clone());
-        let text = log.and_then(|log| std::fs::read_to_string(log).ok()).unwrap_or_default();
-        eprintln!("── the controller's log\n{text}");
+        for log in self.logs() {
+            let text = std::fs::read_to_string(&log).unwrap_or_default();
+            eprintln!("── the log {}\n{text}", log.display());
+        }
+    }
+
+    /// The logs of every controller of this world.
+    fn logs(&self) -> Vec<PathBuf> {
+        let prefix = format!("windlass-{}-{}", std::process::id(), self.namespace);
+        let is_ours = |path: &PathBuf| {
+            path.file_name().is_some_and(|name| {
+                let rest = name.to_str().and_then(|name| name.strip_prefix(&prefix));
+                rest.is_some_and(|rest| rest.starts_with(['-', '.']))
+            })
+        };
+        let files = std::fs::read_dir(std::env::temp_dir()).into_iter().flatten().flatten();
+        files.map(|file| file.path()).filter(is_ours).collect()
     }
 
     fn end(&mut self) {
-        if let Some(controller) = self.controller.take() {
-            std::fs::remove_file(&controller.log).ok();
+        self.controller.take();
+        for log in self.logs() {
+            std::fs::remove_file(log).ok();
         }
         bed().kubectl(User::Admin, &["delete", "namespace", &self.namespace, "--wait=false"], "");
     }

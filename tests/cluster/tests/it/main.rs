@@ -13,6 +13,7 @@ mod foreign;
 mod gitops;
 mod hold;
 mod install;
+mod lease;
 mod lens;
 mod people;
 mod precondition;
