@@ -287,6 +287,13 @@ pub async fn connect(user: User) -> Client {
     Client::try_from(config).unwrap()
 }
 
+/// What windlass prints; it is expected to succeed.
+pub fn windlass(arguments: &[&str]) -> String {
+    let output = run(windlass_command(arguments), "");
+    assert!(output.status.success(), "windlass {arguments:?}: {}", String::from_utf8_lossy(&output.stderr));
+    String::from_utf8_lossy(&output.stdout).into_owned()
+}
+
 /// The windlass binary with these arguments.
 pub(crate) fn windlass_command(arguments: &[&str]) -> Command {
     let program = windlass_binary();

@@ -69,7 +69,6 @@ async fn put_back(name: &str, image: &str, world: &World) {
     .await;
 }
 
-#[expect(clippy::print_stdout, reason = "the figure is what the test is for")]
 #[tokio::test]
 async fn of_three_hundred_template_changes_no_pod_gets_ahead() {
     test("changes", async |world| {

@@ -2,11 +2,7 @@
 //!
 //! A fenced block is tagged `sh` or `text`. `text` shows something. `sh` runs: the blocks of a file make one script, run
 //! in order in a namespace of its own. `sh no-run=REASON` does not, for one of the reasons below.
-#![expect(
-    clippy::panic,
-    clippy::print_stdout,
-    reason = "a file that cannot be read is a failed test; `--nocapture` shows what a reader sees"
-)]
+#![expect(clippy::panic, reason = "a file that cannot be read is a failed test")]
 
 use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
