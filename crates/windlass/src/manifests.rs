@@ -5,7 +5,7 @@ use std::process::ExitCode;
 
 use clap::CommandFactory;
 use clap_complete::Shell;
-use windlass_workloads::policies;
+use windlass_workloads::{policies, rights_table};
 
 use crate::cli::{self, Cli, ManifestsArguments};
 use crate::failure::Failure;
@@ -18,6 +18,11 @@ pub(crate) fn crds() -> Result<ExitCode, Failure> {
 /// Prints the definitions and the policies.
 pub(crate) fn manifests(arguments: &ManifestsArguments) -> Result<ExitCode, Failure> {
     print(&format!("{}---\n{}", definitions()?, policies(arguments.hold.into(), &arguments.identity)))
+}
+
+/// Prints the rights that the controller needs, as a table for the documents.
+pub(crate) fn rights() -> Result<ExitCode, Failure> {
+    print(&rights_table())
 }
 
 /// Prints a completion script.

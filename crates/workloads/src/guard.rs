@@ -87,7 +87,7 @@ pub fn judge(hold: Hold, me: &str, known: &Known) -> Verdict {
         Known::Installed(installed) => installed,
     };
     let (mut missing, mut differ, mut not_exempt) = (Vec::new(), Vec::new(), Vec::new());
-    for wanted in wanted(hold, me) {
+    for wanted in wanted_policies(hold, me) {
         let title = format!("{} {}", wanted.kind, wanted.name);
         let Some(found) = installed.iter().find(|it| it.kind == wanted.kind && it.name == wanted.name) else {
             missing.push(title);
@@ -110,8 +110,8 @@ pub fn judge(hold: Hold, me: &str, known: &Known) -> Verdict {
     }
 }
 
-/// What this version of Windlass would install.
-fn wanted(hold: Hold, me: &str) -> Vec<Installed> {
+/// What this version of Windlass would install for a controller of this name.
+pub fn wanted_policies(hold: Hold, me: &str) -> Vec<Installed> {
     let documents: Vec<Value> =
         serde_saphyr::from_multiple(&policies(hold, &[me.to_owned()])).unwrap_or_default();
     let text = |value: &Value| value.as_str().unwrap_or_default().to_owned();
@@ -220,7 +220,7 @@ mod tests {
     const ME: &str = "system:serviceaccount:windlass:windlass";
 
     fn as_installed(hold: Hold, me: &str) -> Vec<Installed> {
-        let mut all = wanted(hold, me);
+        let mut all = wanted_policies(hold, me);
         for it in &mut all {
             // What a server fills in.
             it.spec["matchPolicy"] = "Equivalent".into();

@@ -13,7 +13,9 @@ mod view;
 mod within;
 mod write;
 
-pub use guard::{GuardWords, HOLD_POLICY, Installed, Known, Verdict, choose_hold, judge, made_for};
+pub use guard::{
+    GuardWords, HOLD_POLICY, Installed, Known, Verdict, choose_hold, judge, made_for, wanted_policies,
+};
 pub use policies::{DEFAULT_IDENTITY, Hold, policies};
 pub use rights::{Place, RIGHTS, Right, rights_table};
 pub use stateful_set::{HOLD, StatefulSetView, UpdateStrategy};

@@ -8,6 +8,7 @@ mod change;
 mod crash;
 mod deadline;
 mod docs;
+mod doctor;
 mod hold;
 mod lens;
 mod people;
