@@ -34,10 +34,10 @@ fn definition() -> Definition {
     Definition { wanted, found: Some(serde_json::from_value(found).unwrap()) }
 }
 
-fn changed(change: impl FnOnce(&mut Value)) -> Option<CustomResourceDefinition> {
+fn changed(change: impl FnOnce(&mut Value)) -> CustomResourceDefinition {
     let mut found = json!(definition().found);
     change(&mut found);
-    Some(serde_json::from_value(found).unwrap())
+    serde_json::from_value(found).unwrap()
 }
 
 fn on_server(mutating_served: bool, installed: Vec<Installed>) -> PolicyFacts {
@@ -96,8 +96,8 @@ fn broken() -> Facts {
     Facts {
         definitions: Ok(vec![
             Definition { wanted: wanted.clone(), found: None },
-            Definition { wanted: wanted.clone(), found: otherwise },
-            Definition { wanted, found: taken },
+            Definition { wanted: wanted.clone(), found: Some(otherwise) },
+            Definition { wanted, found: Some(taken) },
         ]),
         policies: Ok(on_server(true, Vec::new())),
         lacking: Ok(vec![
