@@ -52,7 +52,7 @@ const POLICIES: Right = Right {
     needed_to: "find out what holds a new template, and say on every rollout whether that is guarded",
     ..ROLLOUTS
 };
-const READ_AGAIN: &str = "read it again after a write whose answer never came";
+const READ_AGAIN: &str = "read the object again after a write whose answer never came";
 
 /// Every right that the controller needs.
 pub const RIGHTS: [Right; 18] = [

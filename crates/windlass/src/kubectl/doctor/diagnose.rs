@@ -7,7 +7,9 @@ use k8s_openapi::apiextensions_apiserver::pkg::apis::apiextensions::v1::CustomRe
 use serde_json::{Value, json};
 use windlass_workloads::{Hold, RIGHTS, Verdict, choose_hold, first_difference, judge, made_for};
 
-use super::facts::{Asked, Definition, Facts, LeaseFacts, PolicyFacts, RolloutFacts, Seen, SetFacts};
+use super::facts::{
+    Asked, Definition, Facts, Lacking, LeaseFacts, PolicyFacts, RolloutFacts, Seen, SetFacts,
+};
 use super::finding::{Check, Finding, Named, Unguarded};
 
 /// Every finding, in the order of the checklist. Each check has at least one.
@@ -16,10 +18,7 @@ pub(super) fn diagnose(facts: &Facts, asked: &Asked, now: Timestamp) -> Vec<Find
     let answers = [
         on(Check::Definitions, &facts.definitions, |all| all.iter().map(definition).collect()),
         on(Check::Policies, &facts.policies, |policies| vec![guard(policies, &asked.identity)]),
-        on(Check::Rights, &facts.lacking, |lacking| match lacking.as_slice() {
-            [] => vec![Finding::MayAll { count: RIGHTS.iter().map(|right| right.verbs.len()).sum() }],
-            lacking => lacking.iter().cloned().map(Finding::MayNot).collect(),
-        }),
+        on(Check::Rights, &facts.lacking, |lacking| rights(lacking)),
         on(Check::Lease, &facts.lease, |lease| vec![leader(lease.as_ref(), now)]),
         on_both(Check::Marks, rollouts, sets, |rollouts, sets| marks_left(rollouts, sets), Vec::len),
         on_both(Check::Holds, rollouts, sets, |rollouts, sets| holds_forgotten(rollouts, sets), Vec::len),
@@ -97,6 +96,15 @@ fn guard(policies: &PolicyFacts, identity: &str) -> Finding {
             installed_for: made_for(known),
             changes_hold: holds != should,
         }),
+    }
+}
+
+fn rights(lacking: &[Lacking]) -> Vec<Finding> {
+    let count = RIGHTS.iter().map(|right| right.verbs.len()).sum();
+    match lacking.iter().map(|lacking| lacking.verbs.len()).sum() {
+        0 => vec![Finding::MayAll { count }],
+        missing if missing == count => vec![Finding::MayNothing { count }],
+        _ => lacking.iter().cloned().map(Finding::MayNot).collect(),
     }
 }
 

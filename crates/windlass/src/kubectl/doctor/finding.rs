@@ -82,6 +82,8 @@ pub(super) enum Finding {
     Unguarded(Unguarded),
     /// The controller has every right it needs.
     MayAll { count: usize },
+    /// The controller has none of the rights it needs: there may be no such user.
+    MayNothing { count: usize },
     /// The controller lacks a right.
     MayNot(Lacking),
     /// A controller leads.
@@ -117,7 +119,7 @@ impl Finding {
             | Self::NotEstablished { .. }
             | Self::DefinedOtherwise { .. } => Check::Definitions,
             Self::Guarded { .. } | Self::MutatingServed | Self::Unguarded(_) => Check::Policies,
-            Self::MayAll { .. } | Self::MayNot(_) => Check::Rights,
+            Self::MayAll { .. } | Self::MayNothing { .. } | Self::MayNot(_) => Check::Rights,
             Self::Led { .. } | Self::NoLease | Self::LeaseFree { .. } | Self::LeaseRanOut { .. } => {
                 Check::Lease
             }
@@ -144,6 +146,7 @@ impl Finding {
             | Self::NotEstablished { .. }
             | Self::DefinedOtherwise { .. }
             | Self::Unguarded(_)
+            | Self::MayNothing { .. }
             | Self::MayNot(_)
             | Self::NoLease
             | Self::LeaseFree { .. }
@@ -167,6 +170,7 @@ impl Finding {
             Self::MutatingServed => "MutatingServed",
             Self::Unguarded(_) => "Unguarded",
             Self::MayAll { .. } => "MayAll",
+            Self::MayNothing { .. } => "MayNothing",
             Self::MayNot(_) => "MayNot",
             Self::Led { .. } => "Led",
             Self::NoLease => "NoLease",

@@ -270,6 +270,18 @@ fn another_identity_and_all_namespaces_are_in_the_remedies() {
 }
 
 #[test]
+fn a_controller_without_any_right_is_said_in_one_line() {
+    let lacking = RIGHTS.iter().map(|right| Lacking { right: *right, verbs: right.verbs.to_vec() }).collect();
+    let lines = found(&Facts { lacking: Ok(lacking), ..well() }, &asked());
+    let wrong: Vec<&Line> = lines.iter().filter(|line| line.result == Standing::Wrong).collect();
+    assert_eq!(wrong.len(), 1);
+    assert_eq!(
+        wrong[0].message,
+        "system:serviceaccount:windlass:windlass has none of the 29 rights that the controller needs in namespace shop"
+    );
+}
+
+#[test]
 fn the_marks_and_the_partition_are_read_off_a_set() {
     let mut set = fixtures::set(HOLD);
     assert_eq!(SetFacts::from(&set), SetFacts { at_hold: true, ..self::set("web") });

@@ -42,6 +42,14 @@ pub(super) fn explain(finding: &Finding, asked: &Asked, now: Timestamp) -> Words
         Finding::MayAll { count } => {
             fine(format!("the controller has the {count} rights that it needs {}", asked.place()))
         }
+        Finding::MayNothing { count } => wrong_rights(
+            format!(
+                "{} has none of the {count} rights that the controller needs {}",
+                asked.identity,
+                asked.place()
+            ),
+            asked,
+        ),
         Finding::MayNot(lacking) => may_not(lacking, asked),
         Finding::Led { holder, lease } => led(holder, lease, asked, now),
         Finding::NoLease => no_lease(asked),
@@ -145,6 +153,10 @@ fn may_not(lacking: &Lacking, asked: &Asked) -> Words {
     let (verbs, title) = (lacking.verbs.join(", "), lacking.right.title());
     let message =
         format!("the controller may not {verbs} {title} {place}, needed to {}", lacking.right.needed_to);
+    wrong_rights(message, asked)
+}
+
+fn wrong_rights(message: String, asked: &Asked) -> Words {
     let narrower = match asked.namespace {
         Some(_) => "",
         None => "; if the controller serves one namespace only, ask again with -n NAMESPACE",
