@@ -85,7 +85,7 @@ windlass
 - apiGroups: [coordination.k8s.io]
   resources: [leases]
   resourceNames: [{{ include "windlass.lease" . }}]
-  verbs: [get, list, watch, update]
+  verbs: [list, watch, update]
 {{- end -}}
 
 {{/* The users that the policies let through, as CEL writes a list of strings. */}}

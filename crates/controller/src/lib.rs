@@ -44,7 +44,7 @@ use crate::reconcile::Context;
 use crate::writer::Writer;
 
 pub use cache::Scope;
-pub use guard::HoldChoice;
+pub use guard::{HoldChoice, Policies};
 pub use leader::Election;
 
 /// The label by which several controllers share a cluster: each serves the rollouts that carry its name.

@@ -24,10 +24,11 @@ Examples:
   windlass controller                         serve rollouts
   kubectl windlass get web --watch            see a rollout move
   kubectl windlass why web                    why is nothing happening?
+  kubectl windlass doctor                     is it installed right?
 
 Exit codes:
-  0  done; with `status`: healthy
-  1  something went wrong
+  0  done; with `status`: healthy; with `doctor`: all is well
+  1  something went wrong; with `doctor`: something is wrong
   2  the command line is wrong
   3  degraded (`status`)
   4  timed out (`status`)
@@ -67,6 +68,9 @@ pub(crate) enum Command {
         after_help = "Examples:\n  windlass manifests | kubectl apply -f -\n  windlass manifests --parts definitions,policies --identity system:serviceaccount:data:windlass | kubectl apply -f -"
     )]
     Manifests(ManifestsArguments),
+    /// Print the rights that the controller needs, as a Markdown table
+    #[command(hide = true)]
+    Rights,
     /// Print a completion script for a shell
     #[command(after_help = "Example:\n  source <(windlass completion bash)")]
     Completion {
@@ -288,6 +292,47 @@ pub(crate) enum KubectlCommand {
         #[command(flatten)]
         name: Name,
     },
+    /// Check the installation, and say what is wrong and how to mend it
+    #[command(after_help = DOCTOR_HELP)]
+    Doctor(DoctorArguments),
+}
+
+const DOCTOR_HELP: &str = "\
+Looks at the definitions, the policies, the controller's rights and its Lease, and for workloads and rollouts that do not \
+belong together. What you may not read is marked with ? and is no error.
+
+Examples:
+  kubectl windlass doctor                          (rollouts and workloads of one namespace)
+  kubectl windlass doctor -A                       (of all, and the rights in all)
+  kubectl windlass doctor -A -o json
+  kubectl windlass doctor --identity system:serviceaccount:ops:windlass --lease-namespace ops
+
+Exit codes: 0 all is well, 1 something is wrong";
+
+#[derive(Debug, Args)]
+pub(crate) struct DoctorArguments {
+    /// Look at rollouts and workloads in all namespaces
+    #[arg(short = 'A', long)]
+    pub(crate) all_namespaces: bool,
+    /// The user that the controller is to the server
+    #[arg(long, default_value = DEFAULT_IDENTITY, value_name = "NAME")]
+    pub(crate) identity: String,
+    /// Where the controller's Lease is
+    #[arg(long, default_value = "windlass", value_name = "NAMESPACE")]
+    pub(crate) lease_namespace: String,
+    /// The controller's --instance, if it has one
+    #[arg(long, value_name = "NAME", value_parser = instance)]
+    pub(crate) instance: Option<String>,
+    /// Print the findings as a list instead
+    #[arg(short, long, value_enum)]
+    pub(crate) output: Option<ListOutput>,
+}
+
+/// How findings are printed.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub(crate) enum ListOutput {
+    /// As JSON
+    Json,
 }
 
 /// A rollout by name.

@@ -5,7 +5,7 @@ use std::process::ExitCode;
 
 use clap::{CommandFactory, ValueEnum};
 use clap_complete::Shell;
-use windlass_workloads::policies;
+use windlass_workloads::{policies, rights_table};
 
 use crate::cli::{self, Cli, ManifestsArguments, Part};
 use crate::failure::Failure;
@@ -52,6 +52,11 @@ fn text(part: Part, arguments: &ManifestsArguments) -> Result<String, Failure> {
         Part::Rights => Ok(RIGHTS.join("---\n")),
         Part::Controller => Ok(CONTROLLER.join("---\n")),
     }
+}
+
+/// Prints the rights that the controller needs, as a table for the documents.
+pub(crate) fn rights() -> Result<ExitCode, Failure> {
+    print(&rights_table())
 }
 
 /// Prints a completion script.

@@ -14,7 +14,8 @@ pub(super) const HEALTHY: &str = "Healthy";
 pub(super) const PAUSED: &str = "Paused";
 pub(super) const COMPLETED: &str = "Completed";
 pub(super) const UNGUARDED: &str = "UnguardedUpdate";
-pub(super) const HOLD_GUARDED: &str = "HoldGuarded";
+/// The condition that says whether what holds a new template is guarded.
+pub const HOLD_GUARDED: &str = "HoldGuarded";
 pub(super) const SPEC_WARNING: &str = "SpecWarning";
 const RECONCILING: &str = "Reconciling";
 const STALLED: &str = "Stalled";

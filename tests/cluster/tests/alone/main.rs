@@ -2,6 +2,7 @@
 #![expect(clippy::unwrap_used, reason = "this is test code")]
 
 mod policies;
+mod rights;
 mod uninstall;
 
 /// Each test waits for its turn: they change what all of them stand on.

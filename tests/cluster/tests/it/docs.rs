@@ -44,6 +44,7 @@ documents! {
     every_command_of_install_runs: "docs/install.md",
     every_command_of_metrics_runs: "docs/metrics.md",
     every_command_of_operate_runs: "docs/operate.md",
+    every_command_of_security_runs: "docs/security.md",
     every_command_of_statefulsets_runs: "docs/statefulsets.md",
     every_command_of_testing_runs: "docs/testing.md",
     every_command_of_troubleshoot_runs: "docs/troubleshoot.md",

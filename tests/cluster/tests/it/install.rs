@@ -144,7 +144,7 @@ fn files(folder: &Path) -> BTreeMap<PathBuf, String> {
 #[test]
 fn every_generated_file_is_what_would_be_generated_now() {
     let copied = std::env::temp_dir().join(format!("windlass-generated-{}", std::process::id()));
-    for folder in ["manifests", "charts"] {
+    for folder in ["manifests", "charts", "docs"] {
         copy(&bed().root().join(folder), &copied.join(folder));
     }
     let kubectl = bed().bin().map_or("kubectl".into(), |programs| programs.join("kubectl"));

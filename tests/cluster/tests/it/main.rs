@@ -13,6 +13,7 @@ mod changes;
 mod crash;
 mod deadline;
 mod docs;
+mod doctor;
 mod foreign;
 mod gitops;
 mod hold;
