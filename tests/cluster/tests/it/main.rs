@@ -6,6 +6,7 @@ mod abort;
 mod canary;
 mod change;
 mod crash;
+mod crash_series;
 mod deadline;
 mod docs;
 mod hold;
