@@ -21,7 +21,7 @@ pub struct Ending {
     pub revisions: (String, String),
     /// Which marks of ours the set carries; the record in the annotation tells a time.
     pub marks: Vec<&'static str>,
-    /// The status, without times.
+    /// The status, without times and orders.
     pub status: Value,
 }
 
@@ -45,6 +45,10 @@ impl World {
         let held = has(&metadata.annotations, "windlass.sh/held").then_some("windlass.sh/held");
         let mut status = serde_json::to_value(self.status(name).await).unwrap();
         take_times_out(&mut status);
+        // The one that changed last stands last.
+        if let Some(conditions) = status["conditions"].as_array_mut() {
+            conditions.sort_by_key(|condition| condition["type"].to_string());
+        }
         Ending {
             pods: self.pod_revisions().await,
             partition: self.partition(name).await,

@@ -2,7 +2,6 @@
 //! right before each of them, and in a third one the answer to each of them is lost. Every time the story ends where it
 //! ends undisturbed, no pod goes that would not have gone, and no event is told more than once more.
 
-use std::collections::BTreeMap;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
@@ -10,9 +9,11 @@ use std::time::Duration;
 use futures::{StreamExt, stream};
 use tokio::sync::Semaphore;
 use tokio::task::JoinHandle;
-use windlass_bed::audit::{self, Request};
-use windlass_bed::{Controller, Deeds, Ending, Launch, Story, World, bed, test_without_controller};
+use windlass_bed::audit;
+use windlass_bed::{Controller, Launch, Story, World, bed, test_without_controller};
 use windlass_workloads::Hold;
+
+use crate::usual::{Usual, deletions, usual, writes_in};
 
 /// How many runs are under way at once, over all stories.
 static SEATS: Semaphore = Semaphore::const_new(6);
@@ -58,53 +59,8 @@ impl Drop for Kept {
     }
 }
 
-/// The story as it goes when nothing goes wrong.
-struct Undisturbed {
-    ending: Ending,
-    deeds: Deeds,
-    deletions: BTreeMap<String, usize>,
-    writes: usize,
-}
-
-/// Our writes in a namespace.
-fn writes_in(namespace: &str, requests: &[Request]) -> Vec<Request> {
-    let is_ours = |request: &&Request| {
-        request.is_windlass() && request.is_write() && request.object().namespace == namespace
-    };
-    requests.iter().filter(is_ours).cloned().collect()
-}
-
-/// How often we deleted each pod: one that is deleted once cannot be deleted twice.
-fn deletions(writes: &[Request]) -> BTreeMap<String, usize> {
-    let mut deletions = BTreeMap::new();
-    let is_deletion = |request: &&Request| request.verb == "delete" && request.is_done();
-    for request in writes.iter().filter(is_deletion) {
-        *deletions.entry(request.object().name).or_default() += 1;
-    }
-    deletions
-}
-
-async fn undisturbed(story: Story) -> Undisturbed {
-    let mut usual = None;
-    let log = bed().audit_log.as_deref().unwrap();
-    let position = audit::position(log);
-    test_without_controller(&format!("{story:?}-undisturbed").to_lowercase(), async |world| {
-        let record = world.record().await;
-        world.start_controller();
-        story.begin(world).await;
-        story.play(world).await;
-        let ending = world.until_settled("web").await;
-        let deeds = world.deeds("web", &record).await;
-        world.until_audited().await;
-        let writes = writes_in(&world.namespace, &audit::since(log, position));
-        usual = Some(Undisturbed { ending, deeds, deletions: deletions(&writes), writes: writes.len() });
-    })
-    .await;
-    usual.unwrap()
-}
-
 /// Tells the story with a fault; answers with the namespace and whether the fault was felt.
-async fn disturbed(story: Story, fault: String, usual: &Undisturbed) -> (String, bool) {
+async fn disturbed(story: Story, fault: String, usual: &Usual) -> (String, bool) {
     let _seat = SEATS.acquire().await.unwrap();
     let mut outcome = None;
     let name = format!("{story:?}-{}", fault.replace('=', "-")).to_lowercase();
@@ -129,11 +85,11 @@ async fn every_crash_of(story: Story) {
         return;
     }
     let position = audit::position(log);
-    let usual = undisturbed(story).await;
+    let usual = usual(story).await;
     let mut namespaces = Vec::new();
     let mut points = Vec::new();
     for fault in FAULTS {
-        let runs = (1..=usual.writes).map(|number| disturbed(story, format!("{fault}={number}"), &usual));
+        let runs = (1..=usual.writes).map(|number| disturbed(story, format!("{fault}={number}"), usual));
         let outcomes: Vec<(String, bool)> = stream::iter(runs).buffer_unordered(usual.writes).collect().await;
         points.push(format!("{fault} {}", outcomes.iter().filter(|(_, hit)| *hit).count()));
         namespaces.extend(outcomes.into_iter().map(|(namespace, _)| namespace));

@@ -4,7 +4,8 @@ use std::time::{Duration, Instant};
 
 use windlass_bed::audit::{self, Request};
 use windlass_bed::{
-    Controller, Launch, User, World, bed, manifests, test_without_controller, took_the_lease, until,
+    Controller, Disturbance, Launch, Proxy, User, World, bed, manifests, test_without_controller,
+    took_the_lease, until,
 };
 
 use crate::{ABORT, PROMOTE};
@@ -203,6 +204,39 @@ async fn a_lease_that_somebody_deleted_is_made_again() {
         world.set_image("web", "app:v2");
         let target = world.until_target("web", &stable).await;
         finish(world, "web", &target).await;
+    })
+    .await;
+}
+
+#[tokio::test]
+async fn a_lease_that_went_unseen_is_made_again() {
+    test_without_controller("unseen-lease", async |world| {
+        world.allow_leases(&["windlass"]);
+        let proxy = Proxy::start(&world.namespace).await;
+        let controller = Launch::elected(&world.namespace, "2s").through(&proxy.kubeconfig).start();
+        world.until_leads(&controller).await;
+        proxy.silence_watches();
+        world.kubectl(&["delete", "lease", "windlass"]);
+        world.until_leads(&controller).await;
+    })
+    .await;
+}
+
+#[tokio::test]
+async fn a_renewal_whose_answer_never_comes_does_not_cost_the_lead() {
+    test_without_controller("slow-renewal", async |world| {
+        world.allow_leases(&["windlass"]);
+        let proxy = Proxy::start(&world.namespace).await;
+        let controller = Launch::elected(&world.namespace, "6s").through(&proxy.kubeconfig).start();
+        world.until_leads(&controller).await;
+        proxy.disturb("/leases/", 1, Disturbance::Slow(Duration::from_mins(5)));
+        until("two more renewals were made", async || {
+            let passed = proxy.passed();
+            let slow = passed.iter().position(|write| write.disturbed.is_some())?;
+            (passed.len() > slow + 2).then_some(())
+        })
+        .await;
+        assert_eq!(deposed(&controller), 0);
     })
     .await;
 }

@@ -8,6 +8,7 @@ mod change;
 mod crash;
 mod crash_series;
 mod deadline;
+mod disturbed;
 mod docs;
 mod hold;
 mod lease;
@@ -17,6 +18,7 @@ mod precondition;
 mod rest;
 mod scale;
 mod spec;
+mod usual;
 
 /// Promotes the pause that is shown, as upstream's users do.
 const PROMOTE: &str = r#"{"status":{"pauseConditions":null}}"#;
