@@ -13,6 +13,7 @@ use kube::{Api, Client};
 use tokio::sync::{Notify, watch};
 use tokio::time::{Instant, sleep_until};
 
+use crate::cache::Key;
 use crate::lease::{Candidate, Seen, Step};
 use crate::writer::{WriteError, Writer};
 
@@ -92,7 +93,7 @@ impl Leader {
                 false
             }
             Some(Ok(watcher::Event::Delete(_))) => {
-                (self.lease, self.seen, self.renewed) = (None, None, None);
+                self.forget();
                 false
             }
             Some(Ok(watcher::Event::InitDone)) => true,
@@ -103,6 +104,10 @@ impl Leader {
                 false
             }
         }
+    }
+
+    fn forget(&mut self) {
+        (self.lease, self.seen, self.renewed) = (None, None, None);
     }
 
     fn take_in(&mut self, lease: Lease) {
@@ -146,17 +151,29 @@ impl Leader {
             Step::Create => self.lease_of_mine(None),
             Step::Take | Step::Renew => self.lease_of_mine(self.lease.as_ref()),
         };
-        match self.writer.lease(&wanted).await {
+        match self.writer.lease(&wanted, self.candidate.time_limit()).await {
             Ok(lease) => {
                 self.take_in(lease);
                 self.renewed = Some(sent);
             }
-            // Somebody was faster; the watch will show whom.
-            Err(WriteError::Stale { .. }) => self.not_before = sent + self.retry(),
+            // Somebody was faster, or has deleted it. The watch would show it, but perhaps not in time.
+            Err(WriteError::Stale { .. } | WriteError::Gone { .. }) => {
+                self.not_before = sent + self.retry();
+                self.read().await;
+            }
             Err(error) => {
                 tracing::warn!(%error, "cannot take or renew the lease; trying again (--leader-elect=false does without)");
                 self.not_before = sent + self.retry();
             }
+        }
+    }
+
+    async fn read(&mut self) {
+        let key = Key { namespace: self.election.namespace.clone(), name: self.election.name.clone() };
+        match self.writer.read_lease(&key, self.candidate.time_limit()).await {
+            Ok(Some(lease)) => self.take_in(lease),
+            Ok(None) => self.forget(),
+            Err(error) => tracing::warn!(%error, "cannot read the lease; trying again"),
         }
     }
 
@@ -219,7 +236,7 @@ impl Leader {
         if let Some(spec) = &mut lease.spec {
             spec.holder_identity = None;
         }
-        match self.writer.lease(&lease).await {
+        match self.writer.lease(&lease, self.candidate.time_limit()).await {
             Ok(_) => tracing::info!("the lease is given back"),
             Err(error) => {
                 tracing::warn!(%error, "the lease could not be given back; it runs out by itself");

@@ -44,6 +44,11 @@ impl Candidate {
         self.duration / 3
     }
 
+    /// How long an answer about the lease is waited for: a second try is then still in time to go on writing.
+    pub(crate) fn time_limit(&self) -> Duration {
+        self.duration / 4
+    }
+
     /// Until when we may write, after a renewal that was sent at `sent`. Others wait for the whole duration, and they
     /// begin to count later; the last third is for requests that are still on their way.
     pub(crate) fn may_write_until(&self, sent: Instant) -> Instant {
@@ -105,6 +110,14 @@ mod tests {
         let seen = held_by(Some("a"), start);
         assert_eq!(candidate().step(start, Some(&seen), Some(start)), Step::Wait(start + TERM / 3));
         assert_eq!(candidate().step(start + TERM / 3, Some(&seen), Some(start)), Step::Renew);
+    }
+
+    #[test]
+    fn a_renewal_whose_answer_never_comes_leaves_time_for_another() {
+        let candidate = candidate();
+        let renewed = Instant::now();
+        let given_up = renewed + candidate.renewal() + candidate.time_limit();
+        assert!(given_up < candidate.may_write_until(renewed));
     }
 
     #[test]

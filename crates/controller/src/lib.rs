@@ -15,6 +15,7 @@ mod guard;
 mod leader;
 mod lease;
 mod metrics;
+mod patience;
 mod queue;
 mod reconcile;
 mod retry;
@@ -46,6 +47,7 @@ use crate::writer::Writer;
 pub use cache::Scope;
 pub use guard::{HoldChoice, Policies};
 pub use leader::Election;
+pub use patience::connect;
 
 /// The label by which several controllers share a cluster: each serves the rollouts that carry its name.
 pub const INSTANCE_LABEL: &str = "windlass.sh/instance";

@@ -9,7 +9,7 @@ use k8s_openapi::api::apps::v1::StatefulSet;
 use k8s_openapi::api::core::v1::Pod;
 use tokio::time::Instant;
 use windlass_api::rollout_plugin::{RolloutPlugin, RolloutPluginStatus};
-use windlass_api::{Circumstances, Front, Report};
+use windlass_api::{Circumstances, EventText, Front, Report};
 use windlass_engine::{Decision, Order, Seen, decide};
 use windlass_workloads::{
     Snapshot, StatefulSetView, Workload, WorkloadPatch, Write, give_back, is_undone, write,
@@ -23,7 +23,7 @@ use crate::guard::Guard;
 use crate::metrics::Metrics;
 use crate::queue::Queue;
 use crate::retry;
-use crate::writer::{WriteError, Writer};
+use crate::writer::{TIME_LIMIT, WriteError, Writer};
 
 /// Counters and texts may move again with the next pod: they are stored once they have stood for this long.
 const SETTLE: Duration = Duration::from_secs(1);
@@ -32,6 +32,11 @@ const SETTLE: Duration = Duration::from_secs(1);
 const BETWEEN_TEXTS: Duration = Duration::from_millis(500);
 /// Writes in a row for one rollout before others get their turn. A run needs two to four.
 const WRITES_IN_A_ROW: usize = 16;
+
+/// A move whose answer did not come this often in a row is told. Less is nothing: the next look may find it done.
+const UNSURE_BEFORE_TOLD: u32 = 3;
+/// Events matter less than the work: one that cannot be sent does not hold it up for more tries than this.
+const TRIES_OF_AN_EVENT: u32 = 3;
 
 /// What every worker has.
 pub(crate) struct Context {
@@ -49,6 +54,7 @@ pub(crate) struct Context {
 #[derive(Clone, Default)]
 struct Note {
     failures: u32,
+    unsure_moves: u32,
     failure: Option<String>,
     unsettled_since: Option<Instant>,
     last_seen: Option<Arc<RolloutPlugin>>,
@@ -146,6 +152,10 @@ fn conclude(context: &Context, job: &Job, result: Result<Option<Instant>, WriteE
         }
         Err(error) => error,
     };
+    // The time was told when the server asked for it; that something happened meanwhile is no failure.
+    if let WriteError::TooEarly { after, .. } = &error {
+        return Some(Instant::now() + *after);
+    }
     let mut failures = 0;
     context.update(job, |note| {
         note.failures = note.failures.saturating_add(1);
@@ -268,13 +278,13 @@ async fn make(
     let outcome =
         carry_out(context, key, snapshot, write(snapshot, &inputs.name, context.guard.hold(), next)).await;
     match &outcome {
-        Ok(()) => context.update(job, |note| note.failure = None),
+        Ok(()) => context.update(job, |note| (note.failure, note.unsure_moves) = (None, 0)),
         Err(error @ WriteError::Refused { .. }) => {
             context.update(job, |note| note.failure = Some(error.to_string()));
         }
-        // Once is nothing: the next look may find it done.
         Err(error @ WriteError::Unsure { .. }) => context.update(job, |note| {
-            if note.failures > 0 {
+            note.unsure_moves = note.unsure_moves.saturating_add(1);
+            if note.unsure_moves >= UNSURE_BEFORE_TOLD {
                 note.failure = Some(error.to_string());
             }
         }),
@@ -283,7 +293,8 @@ async fn make(
             | WriteError::Gone { .. }
             | WriteError::InDoubt { .. }
             | WriteError::Fenced { .. }
-            | WriteError::Throttled { .. },
+            | WriteError::Throttled { .. }
+            | WriteError::TooEarly { .. },
         ) => {}
     }
     outcome?;
@@ -339,10 +350,7 @@ async fn store(
 ) -> Result<(), WriteError> {
     let key = Key::of(&rollout.metadata);
     for text in &report.events {
-        context.metrics.told(&key, text);
-        if let Err(error) = context.writer.event(&event(rollout, text, now)).await {
-            tracing::warn!(namespace = key.namespace, rollout = key.name, %error, "event lost");
-        }
+        tell(context, job, rollout, text, now).await?;
     }
     let status = &report.status;
     tracing::info!(
@@ -359,6 +367,25 @@ async fn store(
     let answer = context.writer.status(rollout, report.status).await?;
     context.update(job, |note| note.unsettled_since = None);
     take_in(context, &answer);
+    Ok(())
+}
+
+/// Sends an event. What failed may be tried again with the whole look: under the same name it is not told twice.
+async fn tell(
+    context: &Context,
+    job: &Job,
+    rollout: &RolloutPlugin,
+    text: &EventText,
+    now: Timestamp,
+) -> Result<(), WriteError> {
+    let key = Key::of(&rollout.metadata);
+    match context.writer.event(&event(rollout, text, now)).await {
+        Ok(()) => context.metrics.told(&key, text),
+        Err(error) if error.is_passing() && context.note(job).failures < TRIES_OF_AN_EVENT => {
+            return Err(error);
+        }
+        Err(error) => tracing::warn!(namespace = key.namespace, rollout = key.name, %error, "event lost"),
+    }
     Ok(())
 }
 
@@ -401,20 +428,21 @@ fn undone(context: &Context, key: &Key, patch: &WorkloadPatch) -> WriteError {
 async fn clear_doubt(context: &Context, object: &Object) -> Result<(), WriteError> {
     match object {
         Object::Rollout(key) => {
-            if let Some(found) = context.writer.read::<RolloutPlugin>(key).await? {
+            if let Some(found) = context.writer.read::<RolloutPlugin>(key, TIME_LIMIT).await? {
                 take_in(context, &found);
             }
         }
         Object::Workload(key) => {
-            if let Some(found) = context.writer.read::<StatefulSet>(key).await? {
+            if let Some(found) = context.writer.read::<StatefulSet>(key, TIME_LIMIT).await? {
                 take_in(context, &found);
             }
         }
         Object::Pod(key) => {
-            if let Some(found) = context.writer.read::<Pod>(key).await? {
+            if let Some(found) = context.writer.read::<Pod>(key, TIME_LIMIT).await? {
                 take_in(context, &found);
             }
         }
+        Object::Event(_) => {}
     }
     context.writer.is_sure_of(object);
     Ok(())

@@ -8,7 +8,7 @@ use k8s_openapi::NamespaceResourceScope;
 use k8s_openapi::api::apps::v1::StatefulSet;
 use k8s_openapi::api::coordination::v1::Lease;
 use k8s_openapi::api::core::v1::{Event, Pod};
-use kube::api::{DeleteParams, Patch, PatchParams, PostParams, Preconditions};
+use kube::api::{DeleteParams, ListParams, Patch, PatchParams, PostParams, Preconditions};
 use kube::core::Status;
 use kube::{Api, Client, Resource};
 use serde::de::DeserializeOwned;
@@ -23,11 +23,12 @@ use windlass_workloads::WorkloadPatch;
 use crate::cache::Key;
 use crate::doubt::{Doubts, Object};
 use crate::fence::{Allowed, Fence};
+use crate::patience::Patience;
 
 /// The name under which our fields are owned.
 const FIELD_MANAGER: &str = "windlass";
 /// Longer than any healthy answer, shorter than anybody's patience.
-const TIME_LIMIT: Duration = Duration::from_secs(15);
+pub(crate) const TIME_LIMIT: Duration = Duration::from_secs(15);
 
 /// The one place that writes.
 #[derive(Clone)]
@@ -35,6 +36,7 @@ pub(crate) struct Writer {
     client: Client,
     fence: Fence,
     doubts: Doubts,
+    patience: Patience,
 }
 
 /// Why a write was not made, or not surely.
@@ -68,6 +70,14 @@ pub(crate) enum WriteError {
         /// For how long.
         after: Duration,
     },
+    /// The server asked for patience before, and the time is not over.
+    #[error("{what}: not sent, because the server asked to wait {} s more", after.as_secs())]
+    TooEarly {
+        /// What was attempted, on which object.
+        what: String,
+        /// For how long.
+        after: Duration,
+    },
     /// The object is gone.
     #[error("{what}: the object is gone")]
     Gone {
@@ -92,9 +102,19 @@ pub(crate) enum WriteError {
     },
 }
 
+impl WriteError {
+    /// It may well work later, as it is.
+    pub(crate) fn is_passing(&self) -> bool {
+        matches!(
+            self,
+            Self::Unsure { .. } | Self::Throttled { .. } | Self::TooEarly { .. } | Self::Fenced { .. }
+        )
+    }
+}
+
 impl Writer {
     pub(crate) fn new(client: Client, fence: Fence) -> Self {
-        Self { client, fence, doubts: Doubts::default() }
+        Self { client, fence, doubts: Doubts::default(), patience: Patience::default() }
     }
 
     /// Stores a status, if the rollout is still the version that was read.
@@ -151,11 +171,17 @@ impl Writer {
         let only_this = Preconditions { uid: Some(pod.uid.to_string()), resource_version: None };
         let delete = DeleteParams { preconditions: Some(only_this), ..DeleteParams::default() };
         let sent = api.delete(pod.name.as_str(), &delete);
-        let key = Key { namespace: namespace.to_owned(), name: pod.name.to_string() };
-        match self.send_to(Object::Pod(key), format!("deleting pod {namespace}/{}", pod.name), sent).await {
+        let object = Object::Pod(Key { namespace: namespace.to_owned(), name: pod.name.to_string() });
+        let what = format!("deleting pod {namespace}/{}", pod.name);
+        match self.send_to(object.clone(), what, sent).await {
             Ok(answer) => Ok(answer.left()),
-            // The pod that was meant is gone already, or its successor is there: what was wanted has happened.
-            Err(WriteError::Gone { .. } | WriteError::Stale { .. }) => Ok(None),
+            // The pod that was meant is gone already: what was wanted has happened.
+            Err(WriteError::Gone { .. }) => Ok(None),
+            // Its successor is there, most likely. Whoever knows is the server, not our cache: it is read.
+            Err(error @ WriteError::Stale { .. }) => {
+                self.doubts.raise(object);
+                Err(error)
+            }
             Err(error) => Err(error),
         }
     }
@@ -166,33 +192,42 @@ impl Writer {
         let api: Api<Event> = Api::namespaced(self.client.clone(), namespace);
         let post = PostParams::default();
         let sent = api.create(&post, event);
-        match self.send(format!("sending an event to namespace {namespace}"), sent).await {
+        let object = Object::Event(Key::of(&event.metadata));
+        match self.send(object, format!("sending an event to namespace {namespace}"), sent).await {
             Ok(_) | Err(WriteError::Stale { .. }) => Ok(()),
             Err(error) => Err(error),
         }
     }
 
     /// Stores the lease, if it is still the version that was read; makes it if it has none. The one write that does
-    /// not ask the fence: it moves the fence.
-    pub(crate) async fn lease(&self, lease: &Lease) -> Result<Lease, WriteError> {
+    /// not ask the fence: it moves the fence. It has a time limit of its own, so that another try is in time.
+    pub(crate) async fn lease(&self, lease: &Lease, limit: Duration) -> Result<Lease, WriteError> {
         let key = Key::of(&lease.metadata);
         let api: Api<Lease> = Api::namespaced(self.client.clone(), &key.namespace);
         let post = PostParams { field_manager: Some(FIELD_MANAGER.to_owned()), ..PostParams::default() };
         let what = format!("storing the lease {key}");
         if lease.metadata.resource_version.is_some() {
-            finish(what, api.replace(&key.name, &post, lease)).await
+            finish(what, limit, api.replace(&key.name, &post, lease)).await
         } else {
-            finish(what, api.create(&post, lease)).await
+            finish(what, limit, api.create(&post, lease)).await
         }
     }
 
-    /// Reads an object again after a write whose answer never came.
-    pub(crate) async fn read<K>(&self, key: &Key) -> Result<Option<K>, WriteError>
+    /// Reads the lease again. A list of one: the right to list it is there for the watch, and no other is needed.
+    pub(crate) async fn read_lease(&self, key: &Key, limit: Duration) -> Result<Option<Lease>, WriteError> {
+        let api: Api<Lease> = Api::namespaced(self.client.clone(), &key.namespace);
+        let only = ListParams::default().fields(&format!("metadata.name={}", key.name));
+        let list = finish(format!("reading the lease {key}"), limit, api.list(&only)).await?;
+        Ok(list.items.into_iter().next())
+    }
+
+    /// Reads an object again that may be another than we know.
+    pub(crate) async fn read<K>(&self, key: &Key, limit: Duration) -> Result<Option<K>, WriteError>
     where
         K: Resource<DynamicType = (), Scope = NamespaceResourceScope> + Clone + Debug + DeserializeOwned,
     {
         let api: Api<K> = Api::namespaced(self.client.clone(), &key.namespace);
-        finish(format!("reading {} {key}", K::kind(&())), api.get_opt(&key.name)).await
+        finish(format!("reading {} {key}", K::kind(&())), limit, api.get_opt(&key.name)).await
     }
 
     /// The object was read: it may be written to again.
@@ -210,15 +245,32 @@ impl Writer {
         if self.doubts.about(&object) {
             return Err(WriteError::InDoubt { what, object });
         }
-        let answer = self.send(what, sent).await;
+        let answer = self.send(object.clone(), what, sent).await;
         if let Err(WriteError::Unsure { .. }) = &answer {
             self.doubts.raise(object);
         }
         answer
     }
 
-    /// Sends a write, if the lease is ours, and gives it up the moment the lease may be another's.
+    /// Sends a write, if the server did not ask to wait with it.
     async fn send<T>(
+        &self,
+        object: Object,
+        what: String,
+        sent: impl Future<Output = kube::Result<T>>,
+    ) -> Result<T, WriteError> {
+        if let Some(after) = self.patience.left(&object, Instant::now()) {
+            return Err(WriteError::TooEarly { what, after });
+        }
+        let answer = self.send_as_leader(what, sent).await;
+        if let Err(WriteError::Throttled { after, .. }) = &answer {
+            self.patience.promise(object, Instant::now() + *after);
+        }
+        answer
+    }
+
+    /// Sends a write, if the lease is ours, and gives it up the moment the lease may be another's.
+    async fn send_as_leader<T>(
         &self,
         what: String,
         sent: impl Future<Output = kube::Result<T>>,
@@ -234,7 +286,7 @@ impl Writer {
         let answer = tokio::select! {
             biased;
             () = passed(until) => Err(WriteError::Unsure { what: what.clone(), cause: "the lease ran out on the way".to_owned() }),
-            answer = finish(what.clone(), sent) => answer,
+            answer = finish(what.clone(), TIME_LIMIT, sent) => answer,
         };
         #[cfg(feature = "faults")]
         if crate::fault::after(number) {
@@ -259,8 +311,12 @@ fn patch_params() -> PatchParams {
     PatchParams { field_manager: Some(FIELD_MANAGER.to_owned()), ..PatchParams::default() }
 }
 
-async fn finish<T>(what: String, sent: impl Future<Output = kube::Result<T>>) -> Result<T, WriteError> {
-    match tokio::time::timeout(TIME_LIMIT, sent).await {
+async fn finish<T>(
+    what: String,
+    limit: Duration,
+    sent: impl Future<Output = kube::Result<T>>,
+) -> Result<T, WriteError> {
+    match tokio::time::timeout(limit, sent).await {
         Ok(Ok(answer)) => Ok(answer),
         Ok(Err(kube::Error::Api(status))) => Err(match status.code {
             404 => WriteError::Gone { what },
@@ -271,9 +327,7 @@ async fn finish<T>(what: String, sent: impl Future<Output = kube::Result<T>>) ->
             _ => WriteError::Unsure { what, cause: status.message },
         }),
         Ok(Err(error)) => Err(WriteError::Unsure { what, cause: error.to_string() }),
-        Err(_) => {
-            Err(WriteError::Unsure { what, cause: format!("no answer within {} s", TIME_LIMIT.as_secs()) })
-        }
+        Err(_) => Err(WriteError::Unsure { what, cause: format!("no answer within {limit:?}") }),
     }
 }
 

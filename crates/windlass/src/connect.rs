@@ -29,7 +29,8 @@ pub(crate) async fn connect_with(
     // One retry policy, ours: the client's own would sit on a request for minutes.
     config.default_retry = false;
     let namespace = connection.namespace.clone().unwrap_or_else(|| config.default_namespace.clone());
-    let client = Client::try_from(config).map_err(|error| Failure::Connection(error.to_string()))?;
+    let client =
+        windlass_controller::connect(config).map_err(|error| Failure::Connection(error.to_string()))?;
     Ok(Connected { client, namespace })
 }
 

@@ -7,8 +7,8 @@ use std::sync::atomic::{AtomicU32, Ordering};
 
 use futures::FutureExt;
 use k8s_openapi::api::apps::v1::StatefulSet;
-use k8s_openapi::api::core::v1::{Event, Pod};
-use kube::api::ListParams;
+use k8s_openapi::api::core::v1::{Event, Namespace, Pod};
+use kube::api::{DeleteParams, ListParams, ObjectMeta, PostParams};
 use kube::{Api, Client};
 use windlass_api::rollout_plugin::{RolloutPlugin, RolloutPluginStatus};
 
@@ -30,14 +30,23 @@ pub struct World {
 
 /// Runs a test in a world of its own; when it fails, what was there is printed.
 pub async fn test(name: &str, body: impl AsyncFnOnce(&mut World)) {
+    test_without_controller(name, async |world| {
+        world.start_controller();
+        body(world).await;
+    })
+    .await;
+}
+
+/// The same for a test that starts its controllers itself.
+pub async fn test_without_controller(name: &str, body: impl AsyncFnOnce(&mut World)) {
     let mut world = World::new(name).await;
     let outcome = AssertUnwindSafe(body(&mut world)).catch_unwind().await;
     if let Err(panic) = outcome {
         world.print_everything();
-        world.end();
+        world.end().await;
         resume_unwind(panic);
     }
-    world.end();
+    world.end().await;
 }
 
 impl World {
@@ -47,9 +56,10 @@ impl World {
         let short: String = name.replace('_', "-").chars().take(38).collect();
         let namespace = format!("{}-{}-{number}", short.trim_end_matches('-'), std::process::id());
         let client = connect(User::Admin).await;
-        bed().kubectl_ok(User::Admin, &["create", "namespace", &namespace], "");
-        let controller = Some(Controller::start(&namespace));
-        Self { namespace, controller, client }
+        let metadata = ObjectMeta { name: Some(namespace.clone()), ..ObjectMeta::default() };
+        let api: Api<Namespace> = Api::all(client.clone());
+        api.create(&PostParams::default(), &Namespace { metadata, ..Namespace::default() }).await.unwrap();
+        Self { namespace, controller: None, client }
     }
 
     /// A client that may do everything.
@@ -352,11 +362,12 @@ impl World {
         files.map(|file| file.path()).filter(is_ours).collect()
     }
 
-    fn end(&mut self) {
+    async fn end(&mut self) {
         self.controller.take();
         for log in self.logs() {
             std::fs::remove_file(log).ok();
         }
-        bed().kubectl(User::Admin, &["delete", "namespace", &self.namespace, "--wait=false"], "");
+        let api: Api<Namespace> = Api::all(self.client());
+        api.delete(&self.namespace, &DeleteParams::default()).await.ok();
     }
 }

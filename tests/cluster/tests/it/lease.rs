@@ -3,7 +3,10 @@
 use std::time::{Duration, Instant};
 
 use windlass_bed::audit::{self, Request};
-use windlass_bed::{Controller, Launch, User, World, bed, manifests, test, took_the_lease, until};
+use windlass_bed::{
+    Controller, Disturbance, Launch, Proxy, User, World, bed, manifests, test_without_controller,
+    took_the_lease, until,
+};
 
 use crate::{ABORT, PROMOTE};
 
@@ -11,7 +14,6 @@ const STEPS: [&str; 3] = ["setWeight: 34", "pause: {}", "setWeight: 100"];
 
 /// Two controllers that elect a leader: the first one leads, the second one stands by. They run as two accounts.
 async fn two(world: &mut World, lease: &str) -> (Controller, Controller) {
-    world.kill_controller();
     world.allow_leases(&["windlass"]);
     let first = Launch::elected(&world.namespace, lease).start();
     world.until_leads(&first).await;
@@ -37,7 +39,7 @@ async fn finish(world: &World, set: &str, target: &str) {
 #[tokio::test]
 async fn another_takes_over_within_the_lease_time_when_the_leader_is_killed() {
     const LEASE: Duration = Duration::from_secs(3);
-    test("takeover", async |world| {
+    test_without_controller("takeover", async |world| {
         let (mut first, second) = two(world, "3s").await;
         world.healthy("web", 3, &STEPS).await;
         until("the second one stands by", async || second.logged().contains("the hold").then_some(())).await;
@@ -57,7 +59,7 @@ async fn another_takes_over_within_the_lease_time_when_the_leader_is_killed() {
 
 #[tokio::test]
 async fn a_leader_that_is_asked_to_stop_hands_over_at_once_and_the_run_goes_on() {
-    test("hand-over", async |world| {
+    test_without_controller("hand-over", async |world| {
         let position = bed().audit_log.as_deref().map_or(0, audit::position);
         let (mut first, second) = two(world, "15s").await;
         world.healthy("web", 3, &STEPS).await;
@@ -173,7 +175,7 @@ async fn a_leader_that_was_stopped_for_longer_than_its_lease_writes_nothing_when
     if bed().audit_log.is_none() {
         return;
     }
-    test("stopped-leader", async |world| {
+    test_without_controller("stopped-leader", async |world| {
         let (first, second) = two(world, "2s").await;
         world.healthy("web", 3, &STEPS).await;
         let (mut old, mut new) = ((&first, "windlass"), (&second, "second"));
@@ -192,7 +194,7 @@ async fn a_leader_that_was_stopped_for_longer_than_its_lease_writes_nothing_when
 
 #[tokio::test]
 async fn a_lease_that_somebody_deleted_is_made_again() {
-    test("deleted-lease", async |world| {
+    test_without_controller("deleted-lease", async |world| {
         let (first, _second) = two(world, "2s").await;
         world.healthy("web", 3, &STEPS).await;
         world.until_leads(&first).await;
@@ -202,6 +204,39 @@ async fn a_lease_that_somebody_deleted_is_made_again() {
         world.set_image("web", "app:v2");
         let target = world.until_target("web", &stable).await;
         finish(world, "web", &target).await;
+    })
+    .await;
+}
+
+#[tokio::test]
+async fn a_lease_that_went_unseen_is_made_again() {
+    test_without_controller("unseen-lease", async |world| {
+        world.allow_leases(&["windlass"]);
+        let proxy = Proxy::start(&world.namespace).await;
+        let controller = Launch::elected(&world.namespace, "2s").through(&proxy.kubeconfig).start();
+        world.until_leads(&controller).await;
+        proxy.silence_watches();
+        world.kubectl(&["delete", "lease", "windlass"]);
+        world.until_leads(&controller).await;
+    })
+    .await;
+}
+
+#[tokio::test]
+async fn a_renewal_whose_answer_never_comes_does_not_cost_the_lead() {
+    test_without_controller("slow-renewal", async |world| {
+        world.allow_leases(&["windlass"]);
+        let proxy = Proxy::start(&world.namespace).await;
+        let controller = Launch::elected(&world.namespace, "6s").through(&proxy.kubeconfig).start();
+        world.until_leads(&controller).await;
+        proxy.disturb("/leases/", 1, Disturbance::Slow(Duration::from_mins(5)));
+        until("two more renewals were made", async || {
+            let passed = proxy.passed();
+            let slow = passed.iter().position(|write| write.disturbed.is_some())?;
+            (passed.len() > slow + 2).then_some(())
+        })
+        .await;
+        assert_eq!(deposed(&controller), 0);
     })
     .await;
 }
@@ -216,8 +251,7 @@ fn rollout_of(name: &str, set: &str, instance: &str) -> String {
 
 #[tokio::test]
 async fn two_instances_and_one_without_a_name_serve_their_own_rollouts_and_no_others() {
-    test("instances", async |world| {
-        world.kill_controller();
+    test_without_controller("instances", async |world| {
         world.allow_leases(&["windlass", "windlass-a", "windlass-b"]);
         let launch = |instance| Launch::elected(&world.namespace, "3s").flags(&["--instance", instance]);
         let mut a = launch("a").start();
@@ -260,8 +294,7 @@ async fn two_instances_and_one_without_a_name_serve_their_own_rollouts_and_no_ot
 
 #[tokio::test]
 async fn in_one_namespace_it_needs_no_right_in_the_whole_cluster() {
-    test("narrow", async |world| {
-        world.kill_controller();
+    test_without_controller("narrow", async |world| {
         world.allow_narrow();
         world.controller = Some(Launch::elected(&world.namespace, "3s").by(User::Narrow).start());
         world.healthy("web", 3, &STEPS).await;

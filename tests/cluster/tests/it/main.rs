@@ -11,7 +11,9 @@ mod canary;
 mod change;
 mod changes;
 mod crash;
+mod crash_series;
 mod deadline;
+mod disturbed;
 mod docs;
 mod doctor;
 mod foreign;
@@ -25,6 +27,7 @@ mod precondition;
 mod rest;
 mod scale;
 mod spec;
+mod usual;
 
 /// Promotes the pause that is shown, as upstream's users do.
 const PROMOTE: &str = r#"{"status":{"pauseConditions":null}}"#;
