@@ -152,6 +152,11 @@ fn started() -> Bed {
 }
 
 impl Bed {
+    /// Another control plane, with nothing installed; it ends with this value.
+    pub fn empty() -> Self {
+        started()
+    }
+
     /// The kubeconfig of a user.
     pub fn kubeconfig(&self, user: User) -> &Path {
         match user {

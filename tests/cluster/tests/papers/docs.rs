@@ -8,7 +8,7 @@ use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
-use windlass_bed::{User, World, bed, test};
+use windlass_bed::{Bed, User, bed, test};
 
 /// Why a block is not run.
 const REASONS: [(&str, &str); 6] = [
@@ -59,6 +59,11 @@ struct Block {
 }
 
 impl Block {
+    /// Its lines, after one that says where they stand.
+    fn script(&self) -> String {
+        format!("echo '── line {}' >&2\n{}", self.line, self.text)
+    }
+
     fn runs(&self) -> bool {
         self.tag == "sh"
     }
@@ -121,48 +126,74 @@ async fn run(file: &str) {
         if blocks.iter().any(|block| block.text.contains("windlass controller")) {
             world.kill_controller();
         }
-        let folder = folder(world);
-        let mut script = "trap 'kill $(jobs -p) 2>/dev/null || true' EXIT\n".to_owned();
-        for block in &blocks {
-            let said = format!("echo '── {file}:{}' >&2\n", block.line);
-            script.extend([said.as_str(), block.text.as_str()]);
-        }
-        std::fs::write(folder.join("script"), script).unwrap();
-        let path = std::env::var("PATH").unwrap_or_default();
-        let output = Command::new("timeout")
-            .args([LIMIT, "bash", "-euo", "pipefail", "script"])
-            .current_dir(&folder)
-            .env("HOME", &folder)
-            .env("KUBECONFIG", folder.join("kubeconfig"))
-            .env("PATH", format!("{}:{path}", folder.join("bin").display()))
-            .output()
-            .unwrap();
-        let (out, err) = (String::from_utf8_lossy(&output.stdout), String::from_utf8_lossy(&output.stderr));
-        std::fs::remove_dir_all(&folder).unwrap();
-        println!("{out}");
-        assert!(output.status.success(), "{file}: {}\n{out}\n{err}", output.status);
+        let folder = folder(bed(), User::Developer, &world.namespace);
+        follow(file, &blocks.iter().map(Block::script).collect::<String>(), &folder);
     })
     .await;
 }
 
+/// What the pods of the Deployment would do; kwok only plays them.
+const IN_PLACE_OF_THE_PODS: &str = r#"
+token=$(kubectl create token windlass --namespace windlass --duration 1h)
+kubectl config view --raw --minify > pod.kubeconfig
+kubectl --kubeconfig pod.kubeconfig config set-credentials windlass --token "$token"
+kubectl --kubeconfig pod.kubeconfig config set-context --current --user windlass
+windlass controller --kubeconfig pod.kubeconfig --listen none 2> pod.log &
+"#;
+
+#[test]
+fn the_tutorial_goes_from_an_empty_control_plane_to_an_aborted_canary() {
+    let file = "docs/getting-started.md";
+    let empty = Bed::empty();
+    let folder = folder(&empty, User::Admin, "default");
+    let mut script = String::new();
+    for block in blocks(file).iter().filter(|block| block.runs()) {
+        script += &block.script();
+        if block.text.contains("rollout status deployment/windlass") {
+            script += IN_PLACE_OF_THE_PODS;
+        }
+    }
+    assert!(script.contains(IN_PLACE_OF_THE_PODS));
+    follow(file, &script, &folder);
+}
+
+/// Runs a script as whoever follows a document would.
+fn follow(file: &str, script: &str, folder: &Path) {
+    let script = format!("trap 'kill $(jobs -p) 2>/dev/null || true' EXIT\n{script}");
+    std::fs::write(folder.join("script"), script).unwrap();
+    let path = std::env::var("PATH").unwrap_or_default();
+    let output = Command::new("timeout")
+        .args([LIMIT, "bash", "-euo", "pipefail", "script"])
+        .current_dir(folder)
+        .env("HOME", folder)
+        .env("KUBECONFIG", folder.join("kubeconfig"))
+        .env("PATH", format!("{}:{path}", folder.join("bin").display()))
+        .output()
+        .unwrap();
+    let (out, err) = (String::from_utf8_lossy(&output.stdout), String::from_utf8_lossy(&output.stderr));
+    std::fs::remove_dir_all(folder).unwrap();
+    println!("{out}");
+    assert!(output.status.success(), "{file}: {}\n{out}\n{err}", output.status);
+}
+
 /// A home for whoever follows the document: the commands on the PATH, the manifests of the checkout at hand, and the
 /// world's namespace as the context's own.
-fn folder(world: &World) -> PathBuf {
-    let folder = std::env::temp_dir().join(format!("windlass-docs-{}", world.namespace));
+fn folder(bed: &Bed, user: User, namespace: &str) -> PathBuf {
+    let folder = std::env::temp_dir().join(format!("windlass-docs-{}-{namespace}", std::process::id()));
     let bin = folder.join("bin");
     std::fs::create_dir_all(&bin).unwrap();
-    let windlass = bed().windlass_program().canonicalize().unwrap();
+    let windlass = bed.windlass_program().canonicalize().unwrap();
     for name in ["windlass", "kubectl-windlass"] {
         std::os::unix::fs::symlink(&windlass, bin.join(name)).unwrap();
     }
-    if let Some(programs) = bed().bin() {
+    if let Some(programs) = bed.bin() {
         std::os::unix::fs::symlink(programs.join("kubectl"), bin.join("kubectl")).unwrap();
     }
-    std::os::unix::fs::symlink(bed().root().join("manifests"), folder.join("manifests")).unwrap();
+    std::os::unix::fs::symlink(bed.root().join("manifests"), folder.join("manifests")).unwrap();
     let kubeconfig = folder.join("kubeconfig");
-    std::fs::copy(bed().kubeconfig(User::Developer), &kubeconfig).unwrap();
-    let mine = ["config", "set-context", "--current", "--namespace", &world.namespace];
-    let mut command = Command::new(bed().bin().map_or("kubectl".into(), |programs| programs.join("kubectl")));
+    std::fs::copy(bed.kubeconfig(user), &kubeconfig).unwrap();
+    let mine = ["config", "set-context", "--current", "--namespace", namespace];
+    let mut command = Command::new(bed.bin().map_or("kubectl".into(), |programs| programs.join("kubectl")));
     assert!(command.arg("--kubeconfig").arg(&kubeconfig).args(mine).output().unwrap().status.success());
     folder
 }
