@@ -1,0 +1,12 @@
+//! What disturbs everybody on a control plane: these tests have one of their own, and run one after another.
+#![expect(clippy::unwrap_used, reason = "this is test code")]
+
+mod server;
+
+use tokio::sync::{Mutex, MutexGuard};
+
+/// The control plane is this test's alone until the answer is dropped.
+async fn alone() -> MutexGuard<'static, ()> {
+    static TURN: Mutex<()> = Mutex::const_new(());
+    TURN.lock().await
+}
