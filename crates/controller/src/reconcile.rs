@@ -184,6 +184,9 @@ fn conclude(context: &Context, job: &Job, result: Result<Option<Instant>, WriteE
 }
 
 async fn look_at_rollout(context: &Context, job: &Job, key: &Key) -> Result<Option<Instant>, WriteError> {
+    for object in context.writer.in_doubt(&key.namespace) {
+        clear_doubt(context, &object).await?;
+    }
     for _ in 0..WRITES_IN_A_ROW {
         let inputs = gather(&context.caches.read(), key, context.guard.hold());
         let Some(inputs) = inputs else {

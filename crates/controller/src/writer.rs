@@ -230,6 +230,11 @@ impl Writer {
         finish(format!("reading {} {key}", K::kind(&())), limit, api.get_opt(&key.name)).await
     }
 
+    /// What has to be read in a namespace before anything is decided there.
+    pub(crate) fn in_doubt(&self, namespace: &str) -> Vec<Object> {
+        self.doubts.in_namespace(namespace)
+    }
+
     /// The object was read: it may be written to again.
     pub(crate) fn is_sure_of(&self, object: &Object) {
         self.doubts.clear(object);

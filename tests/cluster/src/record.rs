@@ -2,12 +2,16 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::{Arc, Mutex};
+use std::time::Duration;
 
 use futures::StreamExt;
 use k8s_openapi::api::core::v1::Pod;
 use kube::runtime::watcher::{self, Event, watcher};
 use kube::{Api, Client};
 use tokio::task::JoinHandle;
+
+/// How soon the server is asked again that went away in the middle of a record.
+const BETWEEN_TRIES: Duration = Duration::from_millis(50);
 
 /// One state of one pod.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -41,19 +45,29 @@ impl Record {
         let into = Arc::clone(&sightings);
         let task = tokio::spawn(async move {
             let mut listed = Some(listed);
+            let mut there = BTreeSet::new();
             let mut stream = watcher(api, watcher::Config::default()).boxed();
             while let Some(event) = stream.next().await {
+                let mut sightings = into.lock().unwrap();
                 match event {
-                    Ok(Event::InitApply(pod) | Event::Apply(pod)) => {
-                        into.lock().unwrap().push(sighting(&pod, false));
+                    Ok(Event::Init) => there.clear(),
+                    Ok(Event::InitApply(pod)) => {
+                        there.extend(pod.metadata.uid.clone());
+                        sightings.push(sighting(&pod, false));
                     }
-                    Ok(Event::Delete(pod)) => into.lock().unwrap().push(sighting(&pod, true)),
+                    Ok(Event::Apply(pod)) => sightings.push(sighting(&pod, false)),
+                    Ok(Event::Delete(pod)) => sightings.push(sighting(&pod, true)),
                     Ok(Event::InitDone) => {
+                        let went = went_unseen(&sightings, &there);
+                        sightings.extend(went);
                         if let Some(listed) = listed.take() {
                             listed.send(()).ok();
                         }
                     }
-                    Ok(Event::Init) | Err(_) => {}
+                    Err(_) => {
+                        drop(sightings);
+                        tokio::time::sleep(BETWEEN_TRIES).await;
+                    }
                 }
             }
         });
@@ -122,6 +136,18 @@ impl Drop for Record {
     fn drop(&mut self) {
         self.task.abort();
     }
+}
+
+/// The pods that a fresh listing has no more: they went while nothing was shown. Highest ordinal first, as pods go.
+fn went_unseen(sightings: &[Sighting], there: &BTreeSet<String>) -> Vec<Sighting> {
+    let latest: BTreeMap<&str, &Sighting> = sightings.iter().map(|it| (it.uid.as_str(), it)).collect();
+    let is_lost = |it: &&&Sighting| !it.gone && !there.contains(&it.uid);
+    let mut lost: Vec<Sighting> = latest.values().filter(is_lost).map(|it| (*it).clone()).collect();
+    lost.sort_by(|one, other| other.name.cmp(&one.name));
+    for sighting in &mut lost {
+        (sighting.up, sighting.terminating, sighting.gone) = (false, true, true);
+    }
+    lost
 }
 
 fn sighting(pod: &Pod, gone: bool) -> Sighting {

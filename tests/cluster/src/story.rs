@@ -10,6 +10,7 @@ use windlass_workloads::{HOLD, Hold};
 
 use crate::bed::bed;
 use crate::manifests;
+use crate::wait::asked;
 use crate::world::World;
 
 /// A story of a run of the set `web` with five pods.
@@ -101,12 +102,14 @@ impl Person<'_> {
 
     async fn change_set(&self, change: Value) {
         let api: Api<StatefulSet> = Api::namespaced(self.0.client(), &self.0.namespace);
-        api.patch("web", &PatchParams::default(), &Patch::Strategic(change)).await.unwrap();
+        let (params, change) = (PatchParams::default(), Patch::Strategic(change));
+        asked("a change of the set", async || api.patch("web", &params, &change).await).await;
     }
 
     async fn change_status(&self, change: Value) {
         let api: Api<RolloutPlugin> = Api::namespaced(self.0.client(), &self.0.namespace);
-        api.patch_status("web", &PatchParams::default(), &Patch::Merge(change)).await.unwrap();
+        let (params, change) = (PatchParams::default(), Patch::Merge(change));
+        asked("a change of the status", async || api.patch_status("web", &params, &change).await).await;
     }
 
     /// Promotes the pause that is shown.

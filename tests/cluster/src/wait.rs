@@ -24,3 +24,15 @@ pub async fn until_within<T>(deadline: Duration, what: &str, mut look: impl Asyn
         sleep(BETWEEN_LOOKS).await;
     }
 }
+
+/// What the API server answers; it is asked again while it is away.
+pub async fn asked<T>(what: &str, mut ask: impl AsyncFnMut() -> kube::Result<T>) -> T {
+    until(&format!("the API server answers: {what}"), async || match ask().await {
+        Ok(answer) => Some(answer),
+        Err(kube::Error::Api(refusal)) if refusal.code < 500 && refusal.code != 429 => {
+            panic!("{what}: {refusal}")
+        }
+        Err(_) => None,
+    })
+    .await
+}

@@ -16,7 +16,7 @@ use crate::accounts::{NAMESPACE_RULES, lease_rules, role};
 use crate::bed::{User, bed, connect, run, windlass_command};
 use crate::controller::{Controller, Launch};
 use crate::record::Record;
-use crate::wait::until;
+use crate::wait::{asked, until};
 use windlass_workloads::{HOLD, Hold};
 
 /// One test's world.
@@ -203,7 +203,8 @@ impl World {
 
     /// The rollout.
     pub async fn rollout(&self, name: &str) -> RolloutPlugin {
-        Api::namespaced(self.client(), &self.namespace).get(name).await.unwrap()
+        let api: Api<RolloutPlugin> = Api::namespaced(self.client(), &self.namespace);
+        asked("the rollout", async || api.get(name).await).await
     }
 
     /// The rollout's status.
@@ -213,7 +214,8 @@ impl World {
 
     /// The set.
     pub async fn set(&self, name: &str) -> StatefulSet {
-        Api::namespaced(self.client(), &self.namespace).get(name).await.unwrap()
+        let api: Api<StatefulSet> = Api::namespaced(self.client(), &self.namespace);
+        asked("the set", async || api.get(name).await).await
     }
 
     /// The set's partition.
@@ -232,7 +234,7 @@ impl World {
     /// The pods, by name.
     pub async fn pods(&self) -> Vec<Pod> {
         let api: Api<Pod> = Api::namespaced(self.client(), &self.namespace);
-        api.list(&ListParams::default()).await.unwrap().items
+        asked("the pods", async || api.list(&ListParams::default()).await).await.items
     }
 
     /// Each pod's revision label, by name.
@@ -310,7 +312,8 @@ impl World {
     pub async fn events(&self, name: &str) -> Vec<(String, String)> {
         let api: Api<Event> = Api::namespaced(self.client(), &self.namespace);
         let fields = format!("involvedObject.name={name},involvedObject.kind=RolloutPlugin");
-        let mut events = api.list(&ListParams::default().fields(&fields)).await.unwrap().items;
+        let about_it = ListParams::default().fields(&fields);
+        let mut events = asked("the events", async || api.list(&about_it).await).await.items;
         // Their times count in whole seconds; the order in which the server stored them is exact.
         events.sort_by_key(|event| {
             event.metadata.resource_version.as_deref().and_then(|version| version.parse::<u64>().ok())

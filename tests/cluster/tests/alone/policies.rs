@@ -46,11 +46,12 @@ async fn until_guarded(world: &World, status: &str) -> String {
 
 #[tokio::test]
 async fn policies_that_are_removed_are_missed_and_their_return_is_noticed() {
-    let _turn = crate::turn().await;
+    let _turn = crate::alone().await;
     test("removed", async |world| {
         world.healthy("web", 3, &["setWeight: 0", "pause: {}", "setWeight: 100"]).await;
         remove_the_policies();
         assert_eq!(until_guarded(world, "False").await, "PoliciesMissing");
+        until_nothing_guards(world).await;
         let (stable, _) = world.revisions("web").await;
         world.kubectl(&["set", "image", "sts/web", "app=app:v2"]);
         world.until_target("web", &stable).await;
@@ -64,7 +65,7 @@ async fn policies_that_are_removed_are_missed_and_their_return_is_noticed() {
 
 #[tokio::test]
 async fn an_update_that_nothing_held_is_taken_over_and_says_which_pods_got_ahead() {
-    let _turn = crate::turn().await;
+    let _turn = crate::alone().await;
     test("unguarded", async |world| {
         world.healthy("web", 4, &["setWeight: 0", "pause: {}", "setWeight: 100"]).await;
         let (stable, _) = world.revisions("web").await;

@@ -23,7 +23,7 @@ fn left_in_the_cluster() -> String {
 
 #[tokio::test]
 async fn deleting_the_rollouts_and_then_windlass_gives_everything_back() {
-    let _turn = crate::turn().await;
+    let _turn = crate::alone().await;
     test("uninstall", async |world| {
         let steps = ["setWeight: 34", "pause: {}", "setWeight: 100"];
         world.healthy("rests", 2, &steps).await;
