@@ -15,7 +15,7 @@ demo: build testbed ## See a canary, a bad version and its revert on a real cont
 	@demo/run
 
 .PHONY: test
-test: lint testbed build ## Run everything: format, lints, licences, unit, property, golden and real-cluster tests
+test: lint testbed helm build ## Run everything: format, lints, licences, unit, property, golden and real-cluster tests
 	@tests/run
 
 .PHONY: lint
@@ -36,6 +36,14 @@ cluster: testbed ## Start a control plane for a person; prints the KUBECONFIG li
 .PHONY: testbed
 testbed: ## Build the control plane (about 7 minutes the first time, nothing after)
 	@testbed/build > /dev/null
+
+.PHONY: helm
+helm: ## Build Helm, which checks the chart (about 3 minutes the first time, nothing after)
+	@testbed/helm/build > /dev/null
+
+.PHONY: manifests
+manifests: build testbed ## Write what is made from other files in manifests/ and charts/
+	@manifests/generate
 
 .PHONY: bench
 bench: testbed ## Measure, counted at the API server; writes bench/RESULTS.md (about 10 minutes)

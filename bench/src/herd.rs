@@ -16,7 +16,7 @@ pub(crate) async fn measure(report: &mut Report) {
     // The control plane gets slower as its history grows, so the StatefulSet controller alone is measured before and
     // after, and the mean counts.
     let before = native(&fleet, "app:v2").await;
-    let controller = Controller::start_with(&["--listen", "none"], "bench-herd");
+    let controller = Controller::start_with(&["--listen", "none", "--leader-elect=false"], "bench-herd");
     fleet.add_rollouts().await;
     let log = bed().audit_log.clone().unwrap();
     let from = quiet_position(&log).await;

@@ -12,7 +12,7 @@ const RUNS: usize = 40;
 
 pub(crate) async fn measure(report: &mut Report) {
     let log = bed().audit_log.clone().unwrap();
-    let controller = Controller::start_with(&["--listen", "none"], "bench-latency");
+    let controller = Controller::start_with(&["--listen", "none", "--leader-elect=false"], "bench-latency");
     let fleet = Fleet::new("latency", 1).await;
     fleet.add_rollouts().await;
     let mut gaps = Vec::new();

@@ -12,6 +12,7 @@
 )]
 
 mod fleet;
+mod guard;
 mod herd;
 mod latency;
 mod machine;
@@ -40,6 +41,9 @@ async fn main() {
     }
     if wanted("memory") {
         memory::measure(&mut report).await;
+    }
+    if wanted("guard") {
+        guard::measure(&mut report).await;
     }
     println!("{}", report.markdown());
     if only.is_none() {

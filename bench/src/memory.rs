@@ -13,14 +13,14 @@ const COUNT: usize = 1000;
 const SILENCE: Duration = Duration::from_secs(30);
 
 pub(crate) async fn measure(report: &mut Report) {
-    let controller = Controller::start_with(&["--listen", "none"], "bench-memory");
+    let controller = Controller::start_with(&["--listen", "none", "--leader-elect=false"], "bench-memory");
     let fleet = Fleet::new("memory", COUNT).await;
     fleet.add_rollouts().await;
     let log = bed().audit_log.clone().unwrap();
     let grown = resident(controller.pid());
     // A fresh process lists everything at once: the other way to a thousand rollouts.
     drop(controller);
-    let controller = Controller::start_with(&["--listen", "none"], "bench-memory");
+    let controller = Controller::start_with(&["--listen", "none", "--leader-elect=false"], "bench-memory");
     windlass_bed::until("the fresh controller has listed everything", async || {
         let text = std::fs::read_to_string(&controller.log).unwrap_or_default();
         (text.matches("caches are filled").count() >= 2).then_some(())

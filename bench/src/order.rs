@@ -9,7 +9,7 @@ use crate::report::Report;
 const SLOW: usize = 12;
 
 pub(crate) async fn measure(report: &mut Report) {
-    let controller = Controller::start_with(&["--listen", "none"], "bench-order");
+    let controller = Controller::start_with(&["--listen", "none", "--leader-elect=false"], "bench-order");
     let fleet = Fleet::new("slow", SLOW).await;
     fleet.add_rollouts().await;
     let history = History::start(&fleet.client, &fleet.namespace).await;

@@ -1,7 +1,7 @@
 //! The seam between API dialects and the engine: one trait, implemented once per dialect.
 
 use jiff::Timestamp;
-use windlass_engine::{Decision, Flaw, Intents, Memo, Plan, Seen};
+use windlass_engine::{Decision, Flaw, Intents, Memo, Plan, Refusal, Seen};
 
 /// One dialect of rollout resources.
 pub trait Front {
@@ -34,6 +34,8 @@ pub struct Asked {
     pub plan: Result<Plan, Vec<Flaw>>,
     /// What was remembered.
     pub memo: Memo,
+    /// Why nothing may be done, whatever the plan says.
+    pub refusal: Option<Refusal>,
     /// What people want.
     pub intents: Intents,
 }

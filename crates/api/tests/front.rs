@@ -267,3 +267,92 @@ fn the_next_stage_is_not_urgent_but_a_pause_an_abort_and_an_overdue_run_are() {
     rollout.status.as_mut().unwrap().abort = true;
     assert!(urgent(&rollout, 9, &observation(1, true)), "an abort");
 }
+
+/// A status as it is in the middle of a run.
+fn under_way() -> RolloutPlugin {
+    let mut rollout = with_steps("[{setWeight: 20}, {pause: {}}, {setWeight: 60}]");
+    look(&mut rollout, at(0), &observation(0, true));
+    look(&mut rollout, at(1), &observation(1, true));
+    rollout
+}
+
+fn memo_of(rollout: &mut RolloutPlugin) -> &mut serde_json::Value {
+    rollout.status.as_mut().unwrap().memo.as_mut().unwrap()
+}
+
+#[test]
+fn what_a_newer_version_remembers_is_neither_used_nor_lost() {
+    let mut rollout = under_way();
+    memo_of(&mut rollout)["version"] = 2.into();
+    memo_of(&mut rollout)["run"]["journey"] = serde_json::json!({"is": "teleporting"});
+    let before = memo_of(&mut rollout).clone();
+    let refusal = rollout.asked().refusal.unwrap();
+    let seen = Seen::Refused(refusal);
+    let asked = rollout.asked();
+    let plan = asked.plan.as_ref().map_err(Vec::as_slice);
+    let decision = decide(at(2), plan, &seen, &asked.memo, &asked.intents);
+    assert_eq!(decision.next, None);
+    let status = rollout.report(at(2), &seen, &decision, Circumstances::default()).status;
+    assert_eq!(status.memo, Some(before));
+    let progressing = status.condition("Progressing").unwrap();
+    assert!(progressing.message.contains("newer version of Windlass"), "{}", progressing.message);
+}
+
+#[test]
+fn a_memo_that_cannot_be_read_is_repaired_and_said_to_be() {
+    let mut rollout = under_way();
+    memo_of(&mut rollout)["run"]["journey"] = "nonsense".into();
+    let asked = rollout.asked();
+    assert_eq!((asked.memo, asked.refusal), (Memo::default(), None));
+    let seen = Seen::Workload(observation(1, true));
+    let asked = rollout.asked();
+    let plan = asked.plan.as_ref().map_err(Vec::as_slice);
+    let decision = decide(at(2), plan, &seen, &asked.memo, &asked.intents);
+    let report = rollout.report(at(2), &seen, &decision, Circumstances::default());
+    assert!(report.events.iter().any(|event| event.reason == "StatusRepaired"));
+    rollout.status = Some(report.status);
+    assert!(rollout.asked().memo.run.is_some(), "the run is found again from what is seen");
+}
+
+/// Some value that may stand anywhere in a memo.
+fn anything() -> impl Strategy<Value = serde_json::Value> {
+    prop_oneof![
+        Just(serde_json::Value::Null),
+        any::<bool>().prop_map(Into::into),
+        any::<i64>().prop_map(Into::into),
+        "[a-z0-9:-]{0,12}".prop_map(Into::into),
+        Just(serde_json::json!([])),
+        Just(serde_json::json!({"is": "advancing", "stage": 99, "part": {"does": "expose"}})),
+    ]
+}
+
+/// Every place in a value, as a pointer.
+fn places(value: &serde_json::Value, path: &str, found: &mut Vec<String>) {
+    found.push(path.to_owned());
+    if let serde_json::Value::Object(fields) = value {
+        for (key, field) in fields {
+            places(field, &format!("{path}/{key}"), found);
+        }
+    }
+}
+
+proptest! {
+    #[test]
+    fn whatever_stands_in_the_memo_a_decision_is_made_and_the_next_status_can_be_read(
+        edits in prop::collection::vec((any::<prop::sample::Index>(), anything()), 1..4),
+    ) {
+        let mut rollout = under_way();
+        for (place, value) in edits {
+            let memo = memo_of(&mut rollout);
+            let mut found = Vec::new();
+            places(memo, "", &mut found);
+            *memo.pointer_mut(&found[place.index(found.len())]).unwrap() = value;
+        }
+        if rollout.asked().refusal.is_none() {
+            for second in 2..6 {
+                look(&mut rollout, at(second), &observation(1, true));
+            }
+            prop_assert!(rollout.asked().refusal.is_none());
+        }
+    }
+}

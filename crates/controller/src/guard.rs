@@ -42,22 +42,65 @@ pub(crate) struct Guard {
 }
 
 struct State {
-    policies: Policies,
+    policies: Followed,
     note: Arc<GuardNote>,
 }
 
 /// What is known of the policies, by kind and name.
-enum Policies {
+enum Followed {
     Readable(BTreeMap<(String, String), Installed>),
     Unreadable,
 }
 
-impl Policies {
+impl Followed {
     fn known(&self) -> Known {
         match self {
             Self::Readable(all) => Known::Installed(all.values().cloned().collect()),
             Self::Unreadable => Known::Unreadable,
         }
+    }
+}
+
+/// Our policies and bindings, as a server was found to have them.
+pub struct Policies {
+    installed: BTreeMap<(String, String), Installed>,
+    served: Vec<ApiResource>,
+    refused: Vec<&'static str>,
+}
+
+impl Policies {
+    /// Lists them.
+    pub async fn read(client: &Client) -> kube::Result<Self> {
+        let mut found = Self { installed: BTreeMap::new(), served: Vec::new(), refused: Vec::new() };
+        for (kind, plural) in KINDS {
+            let group = GroupVersionKind::gvk("admissionregistration.k8s.io", "v1", kind);
+            let resource = ApiResource::from_gvk_with_plural(&group, plural);
+            let api: Api<DynamicObject> = Api::all_with(client.clone(), &resource);
+            match api.list(&ListParams::default()).await {
+                Ok(list) => {
+                    found.installed.extend(list.items.iter().filter_map(|object| ours(kind, object)));
+                    found.served.push(resource);
+                }
+                Err(kube::Error::Api(answer)) if answer.code == 404 => {}
+                Err(kube::Error::Api(answer)) if answer.code == 403 => found.refused.push(plural),
+                Err(error) => return Err(error),
+            }
+        }
+        Ok(found)
+    }
+
+    /// For judging them. One kind that we may not read leaves all in the dark.
+    pub fn known(&self) -> Known {
+        if self.refused.is_empty() {
+            Known::Installed(self.installed.values().cloned().collect())
+        } else {
+            Known::Unreadable
+        }
+    }
+
+    /// Whether the server has mutating policies at all.
+    pub fn mutating_served(&self) -> bool {
+        self.served.iter().any(|resource| resource.kind == "MutatingAdmissionPolicy")
     }
 }
 
@@ -68,33 +111,18 @@ impl Guard {
         let me = review.create(&PostParams::default(), &SelfSubjectReview::default()).await?;
         let me = me.status.and_then(|status| status.user_info).and_then(|user| user.username);
         let me = me.unwrap_or_default();
-        let mut served = Vec::new();
-        let mut all = BTreeMap::new();
-        let mut readable = true;
-        for (kind, plural) in KINDS {
-            let group = GroupVersionKind::gvk("admissionregistration.k8s.io", "v1", kind);
-            let resource = ApiResource::from_gvk_with_plural(&group, plural);
-            let api: Api<DynamicObject> = Api::all_with(client.clone(), &resource);
-            match api.list(&ListParams::default()).await {
-                Ok(list) => {
-                    all.extend(list.items.iter().filter_map(|object| ours(kind, object)));
-                    served.push(resource);
-                }
-                Err(kube::Error::Api(answer)) if answer.code == 404 => {}
-                Err(kube::Error::Api(answer)) if answer.code == 403 => readable = false,
-                Err(error) => return Err(error),
-            }
-        }
-        let policies = if readable { Policies::Readable(all) } else { Policies::Unreadable };
+        let found = Policies::read(client).await?;
         let hold = match choice {
-            HoldChoice::FindOut => choose_hold(&policies.known()),
+            HoldChoice::FindOut => choose_hold(&found.known()),
             HoldChoice::Always(hold) => hold,
+        };
+        let (served, policies) = if found.refused.is_empty() {
+            (found.served, Followed::Readable(found.installed))
+        } else {
+            (Vec::new(), Followed::Unreadable)
         };
         let note = Arc::new(note(hold, &me, &policies));
         tracing::info!(identity = me, ?hold, guarded = note.status, text = note.message, "the hold");
-        if !readable {
-            served.clear();
-        }
         Ok(Self { hold, me, served, state: RwLock::new(State { policies, note }) })
     }
 
@@ -116,7 +144,7 @@ impl Guard {
     /// Takes a change of the policies in; true when the judgement is another one now.
     fn change(&self, change: impl FnOnce(&mut BTreeMap<(String, String), Installed>)) -> bool {
         let mut state = self.state.write().unwrap_or_else(PoisonError::into_inner);
-        if let Policies::Readable(all) = &mut state.policies {
+        if let Followed::Readable(all) = &mut state.policies {
             change(all);
         }
         let now = note(self.hold, &self.me, &state.policies);
@@ -188,7 +216,7 @@ fn ours(kind: &str, object: &DynamicObject) -> Option<((String, String), Install
     Some(((kind.to_owned(), name.clone()), Installed { kind: kind.to_owned(), name, spec }))
 }
 
-fn note(hold: Hold, me: &str, policies: &Policies) -> GuardNote {
+fn note(hold: Hold, me: &str, policies: &Followed) -> GuardNote {
     let verdict = judge(hold, me, &policies.known());
     let words = verdict.explain(hold, me);
     let message = match words.remedy {

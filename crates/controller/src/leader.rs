@@ -170,7 +170,7 @@ impl Leader {
 
     async fn read(&mut self) {
         let key = Key { namespace: self.election.namespace.clone(), name: self.election.name.clone() };
-        match self.writer.read(&key, self.candidate.time_limit()).await {
+        match self.writer.read_lease(&key, self.candidate.time_limit()).await {
             Ok(Some(lease)) => self.take_in(lease),
             Ok(None) => self.forget(),
             Err(error) => tracing::warn!(%error, "cannot read the lease; trying again"),

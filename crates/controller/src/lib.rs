@@ -45,7 +45,7 @@ use crate::reconcile::Context;
 use crate::writer::Writer;
 
 pub use cache::Scope;
-pub use guard::HoldChoice;
+pub use guard::{HoldChoice, Policies};
 pub use leader::Election;
 pub use patience::connect;
 

@@ -10,7 +10,7 @@ use k8s_openapi::api::core::v1::Pod;
 use tokio::time::Instant;
 use windlass_api::rollout_plugin::{RolloutPlugin, RolloutPluginStatus};
 use windlass_api::{Circumstances, EventText, Front, Report};
-use windlass_engine::{Decision, Order, decide};
+use windlass_engine::{Decision, Order, Seen, decide};
 use windlass_workloads::{
     Snapshot, StatefulSetView, Workload, WorkloadPatch, Write, give_back, is_undone, write,
 };
@@ -226,7 +226,9 @@ async fn look_once(context: &Context, job: &Job, key: &Key, inputs: &Inputs) -> 
     }
     let asked = rollout.asked();
     let plan = asked.plan.as_ref().map_err(Vec::as_slice);
-    let decision = decide(now, plan, &inputs.seen, &asked.memo, &asked.intents);
+    let refused = asked.refusal.map(Seen::Refused);
+    let seen = refused.as_ref().unwrap_or(&inputs.seen);
+    let decision = decide(now, plan, seen, &asked.memo, &asked.intents);
     if decision.lift_pause {
         let answer = context.writer.lift_pause(rollout).await?;
         take_in(context, &answer);
@@ -239,7 +241,7 @@ async fn look_once(context: &Context, job: &Job, key: &Key, inputs: &Inputs) -> 
     }
     let guard = context.guard.note();
     let circumstances = Circumstances { failure: note.failure.as_deref(), guard: Some(&guard) };
-    let report = rollout.report(now, &inputs.seen, &decision, circumstances);
+    let report = rollout.report(now, seen, &decision, circumstances);
     let wake = decision.wake.map(|at| instant(now, at));
     let settles = match settle(context, job, &note, rollout, &report) {
         Settled::Store => {

@@ -13,6 +13,7 @@ use k8s_openapi::api::core::v1::{Pod, PodStatus};
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::{ObjectMeta, OwnerReference, Time};
 use kube::Resource;
 use serde::{Deserialize, Deserializer};
+use serde_json::Value;
 use windlass_api::rollout_plugin::{RolloutPlugin, RolloutPluginSpec, RolloutPluginStatus};
 
 /// An object of kind `K`, read without what nobody here reads.
@@ -160,19 +161,31 @@ impl Slimmed for ControllerRevision {
     }
 }
 
-/// A rollout, in full.
+/// A rollout, in full, as far as it can be read.
 #[derive(Deserialize)]
 pub(crate) struct ReadRollout {
     metadata: Meta,
-    spec: RolloutPluginSpec,
-    status: Option<RolloutPluginStatus>,
+    spec: Value,
+    status: Option<Value>,
 }
 
 impl Slimmed for RolloutPlugin {
     type Read = ReadRollout;
 
+    /// Other people's schemas let through what ours would not. One rollout that cannot be read must not keep all
+    /// others from being served.
     fn from_read(read: ReadRollout) -> Self {
-        Self { metadata: read.metadata.into(), spec: read.spec, status: read.status }
+        let spec = serde_json::from_value(read.spec).unwrap_or_else(|error| RolloutPluginSpec {
+            unreadable: Some(error.to_string()),
+            ..RolloutPluginSpec::default()
+        });
+        let status = read.status.map(|status| {
+            serde_json::from_value(status).unwrap_or_else(|error| RolloutPluginStatus {
+                unreadable: Some(error.to_string()),
+                ..RolloutPluginStatus::default()
+            })
+        });
+        Self { metadata: read.metadata.into(), spec, status }
     }
 }
 
@@ -195,5 +208,15 @@ mod tests {
         assert_eq!(pod.meta().name.as_deref(), Some("web-0"));
         assert!(pod.meta().managed_fields.is_none() && pod.0.spec.is_none());
         assert_eq!(pod.0.status.unwrap().phase.as_deref(), Some("Running"));
+    }
+
+    #[test]
+    fn a_rollout_that_cannot_be_read_is_one_that_says_so() {
+        let rollout: Slim<RolloutPlugin> = serde_json::from_value(json!({
+            "metadata": {"name": "web"}, "spec": {"strategy": 7}, "status": {"replicas": "many"},
+        }))
+        .unwrap();
+        assert!(rollout.0.spec.unreadable.unwrap().contains("invalid type"));
+        assert!(rollout.0.status.unwrap().unreadable.unwrap().contains("many"));
     }
 }

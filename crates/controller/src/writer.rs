@@ -8,7 +8,7 @@ use k8s_openapi::NamespaceResourceScope;
 use k8s_openapi::api::apps::v1::StatefulSet;
 use k8s_openapi::api::coordination::v1::Lease;
 use k8s_openapi::api::core::v1::{Event, Pod};
-use kube::api::{DeleteParams, Patch, PatchParams, PostParams, Preconditions};
+use kube::api::{DeleteParams, ListParams, Patch, PatchParams, PostParams, Preconditions};
 use kube::core::Status;
 use kube::{Api, Client, Resource};
 use serde::de::DeserializeOwned;
@@ -211,6 +211,14 @@ impl Writer {
         } else {
             finish(what, limit, api.create(&post, lease)).await
         }
+    }
+
+    /// Reads the lease again. A list of one: the right to list it is there for the watch, and no other is needed.
+    pub(crate) async fn read_lease(&self, key: &Key, limit: Duration) -> Result<Option<Lease>, WriteError> {
+        let api: Api<Lease> = Api::namespaced(self.client.clone(), &key.namespace);
+        let only = ListParams::default().fields(&format!("metadata.name={}", key.name));
+        let list = finish(format!("reading the lease {key}"), limit, api.list(&only)).await?;
+        Ok(list.items.into_iter().next())
     }
 
     /// Reads an object again that may be another than we know.

@@ -35,6 +35,13 @@ pub enum Refusal {
         /// By whom.
         by: RolloutName,
     },
+    /// What is remembered of it was written by a newer version of this program: acting on half of it could be wrong.
+    RememberedByNewer {
+        /// The version of what is remembered.
+        version: u64,
+        /// The newest version that this program knows.
+        known: u64,
+    },
 }
 
 /// One workload and its pods.

@@ -114,6 +114,7 @@ impl Reason {
             Self::Refused(Refusal::Missing { .. }) => "WorkloadMissing",
             Self::Refused(Refusal::ReplacesOnDeleteOnly { .. }) => "WorkloadCannotBeHeld",
             Self::Refused(Refusal::Taken { .. }) => "WorkloadTaken",
+            Self::Refused(Refusal::RememberedByNewer { .. }) => "StatusFromNewerVersion",
             Self::ControllerLags => "ControllerLags",
             Self::Working => "Working",
             Self::Pods { .. } => "WaitingForPods",

@@ -126,6 +126,12 @@ fn refusal_words(refusal: &Refusal) -> (String, String) {
             format!("{workload} belongs to the rollout {by} already; a workload has one rollout"),
             format!("delete this rollout or {by}"),
         ),
+        Refusal::RememberedByNewer { version, known } => (
+            format!(
+                "what is remembered of this rollout was written by a newer version of Windlass (status.memo has version {version}, this one knows {known})"
+            ),
+            "run that version again, or clear status.memo: this one then starts the run anew".to_owned(),
+        ),
     }
 }
 

@@ -107,6 +107,7 @@ fn every_reason() -> Vec<Reason> {
         Reason::Refused(Refusal::Missing { workload: workload() }),
         Reason::Refused(Refusal::ReplacesOnDeleteOnly { workload: workload() }),
         Reason::Refused(Refusal::Taken { workload: workload(), by: RolloutName::new("other") }),
+        Reason::Refused(Refusal::RememberedByNewer { version: 2, known: 1 }),
         Reason::ControllerLags,
         Reason::Working,
         Reason::Pods { revision: b.clone(), pods: troubles(), right: 1, wanted: 7 },
@@ -126,7 +127,10 @@ fn every_reason() -> Vec<Reason> {
         match reason {
             Reason::Invalid { .. }
             | Reason::Refused(
-                Refusal::Missing { .. } | Refusal::ReplacesOnDeleteOnly { .. } | Refusal::Taken { .. },
+                Refusal::Missing { .. }
+                | Refusal::ReplacesOnDeleteOnly { .. }
+                | Refusal::Taken { .. }
+                | Refusal::RememberedByNewer { .. },
             )
             | Reason::ControllerLags
             | Reason::Working

@@ -20,14 +20,15 @@ pub(crate) struct Cli {
 
 const EXIT_CODES: &str = "\
 Examples:
-  windlass manifests | kubectl apply -f -     install the definitions and the hold
+  windlass manifests | kubectl apply -f -     install everything
   windlass controller                         serve rollouts
   kubectl windlass get web --watch            see a rollout move
   kubectl windlass why web                    why is nothing happening?
+  kubectl windlass doctor                     is it installed right?
 
 Exit codes:
-  0  done; with `status`: healthy
-  1  something went wrong
+  0  done; with `status`: healthy; with `doctor`: all is well
+  1  something went wrong; with `doctor`: something is wrong
   2  the command line is wrong
   3  degraded (`status`)
   4  timed out (`status`)
@@ -62,11 +63,14 @@ pub(crate) enum Command {
     /// Print the custom resource definitions as YAML
     #[command(after_help = "Example:\n  windlass crds | kubectl apply -f -")]
     Crds,
-    /// Print everything a cluster needs: the definitions and the admission policies that hold a workload
+    /// Print everything a cluster needs: definitions, admission policies, rights, and the controller
     #[command(
-        after_help = "Example:\n  windlass manifests --identity system:serviceaccount:ops:windlass | kubectl apply -f -"
+        after_help = "Examples:\n  windlass manifests | kubectl apply -f -\n  windlass manifests --parts definitions,policies --identity system:serviceaccount:data:windlass | kubectl apply -f -"
     )]
     Manifests(ManifestsArguments),
+    /// Print the rights that the controller needs, as a Markdown table
+    #[command(hide = true)]
+    Rights,
     /// Print a completion script for a shell
     #[command(after_help = "Example:\n  source <(windlass completion bash)")]
     Completion {
@@ -164,12 +168,28 @@ pub(crate) enum LogFormat {
 
 #[derive(Debug, Args)]
 pub(crate) struct ManifestsArguments {
-    /// The user that the policies let through: whoever the controller is
-    #[arg(long, default_value = DEFAULT_IDENTITY, value_name = "NAME")]
-    pub(crate) identity: Vec<String>,
+    /// A user that the policies let through: whoever a controller runs as; repeat it for several
+    #[arg(long = "identity", default_value = DEFAULT_IDENTITY, value_name = "NAME")]
+    pub(crate) identities: Vec<String>,
+    /// What is printed
+    #[arg(long, value_enum, value_delimiter = ',', value_name = "PARTS", default_values_t = Part::value_variants().to_vec())]
+    pub(crate) parts: Vec<Part>,
     /// What holds a new template on this server: a mutating admission policy (1.36 and newer), or the partition
     #[arg(long, value_enum, default_value_t = ServerHold::Policy)]
     pub(crate) hold: ServerHold,
+}
+
+/// What an installation is made of. The order is that in which a cluster takes it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub(crate) enum Part {
+    /// The custom resource definitions
+    Definitions,
+    /// The admission policies
+    Policies,
+    /// The namespace, the controller's account, its roles and their bindings
+    Rights,
+    /// The controller's Deployment, and what belongs to it
+    Controller,
 }
 
 /// What holds a new template on a server.
@@ -272,6 +292,47 @@ pub(crate) enum KubectlCommand {
         #[command(flatten)]
         name: Name,
     },
+    /// Check the installation, and say what is wrong and how to mend it
+    #[command(after_help = DOCTOR_HELP)]
+    Doctor(DoctorArguments),
+}
+
+const DOCTOR_HELP: &str = "\
+Looks at the definitions, the policies, the controller's rights and its Lease, and for workloads and rollouts that do not \
+belong together. What you may not read is marked with ? and is no error.
+
+Examples:
+  kubectl windlass doctor                          (rollouts and workloads of one namespace)
+  kubectl windlass doctor -A                       (of all, and the rights in all)
+  kubectl windlass doctor -A -o json
+  kubectl windlass doctor --identity system:serviceaccount:ops:windlass --lease-namespace ops
+
+Exit codes: 0 all is well, 1 something is wrong";
+
+#[derive(Debug, Args)]
+pub(crate) struct DoctorArguments {
+    /// Look at rollouts and workloads in all namespaces
+    #[arg(short = 'A', long)]
+    pub(crate) all_namespaces: bool,
+    /// The user that the controller is to the server
+    #[arg(long, default_value = DEFAULT_IDENTITY, value_name = "NAME")]
+    pub(crate) identity: String,
+    /// Where the controller's Lease is
+    #[arg(long, default_value = "windlass", value_name = "NAMESPACE")]
+    pub(crate) lease_namespace: String,
+    /// The controller's --instance, if it has one
+    #[arg(long, value_name = "NAME", value_parser = instance)]
+    pub(crate) instance: Option<String>,
+    /// Print the findings as a list instead
+    #[arg(short, long, value_enum)]
+    pub(crate) output: Option<ListOutput>,
+}
+
+/// How findings are printed.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub(crate) enum ListOutput {
+    /// As JSON
+    Json,
 }
 
 /// A rollout by name.

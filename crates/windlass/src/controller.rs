@@ -49,15 +49,19 @@ async fn serve(connection: &Connection, arguments: &ControllerArguments) -> Resu
 }
 
 /// One lease per instance: two instances do not stand in each other's way.
+pub(crate) fn lease_name(instance: Option<&str>) -> String {
+    match instance {
+        Some(instance) => format!("windlass-{}", instance.to_lowercase().replace('_', "-")),
+        None => "windlass".to_owned(),
+    }
+}
+
 fn election(connection: &Connection, arguments: &ControllerArguments) -> Election {
     let host = std::env::var("HOSTNAME").unwrap_or_else(|_| "windlass".to_owned());
     let started = jiff::Timestamp::now().as_nanosecond();
     Election {
         namespace: connection.namespace.clone().unwrap_or_else(|| arguments.lease_namespace.clone()),
-        name: match &arguments.instance {
-            Some(instance) => format!("windlass-{}", instance.to_lowercase().replace('_', "-")),
-            None => "windlass".to_owned(),
-        },
+        name: lease_name(arguments.instance.as_deref()),
         identity: format!("{host}_{}_{started:x}", std::process::id()),
         duration: arguments.lease_duration,
     }

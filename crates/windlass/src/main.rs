@@ -36,6 +36,7 @@ fn run(cli: Cli) -> Result<ExitCode, Failure> {
         Command::Controller(arguments) => controller::run(&cli.connection, &arguments),
         Command::Crds => manifests::crds(),
         Command::Manifests(arguments) => manifests::manifests(&arguments),
+        Command::Rights => manifests::rights(),
         Command::Completion { shell } => manifests::completion(shell),
         Command::Kubectl(command) => kubectl::run(&cli.connection, command),
     }

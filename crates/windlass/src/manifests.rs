@@ -3,21 +3,60 @@
 use std::io::Write;
 use std::process::ExitCode;
 
-use clap::CommandFactory;
+use clap::{CommandFactory, ValueEnum};
 use clap_complete::Shell;
-use windlass_workloads::policies;
+use windlass_workloads::{policies, rights_table};
 
-use crate::cli::{self, Cli, ManifestsArguments};
+use crate::cli::{self, Cli, ManifestsArguments, Part};
 use crate::failure::Failure;
+
+/// One file of the folder `manifests`.
+macro_rules! manifest {
+    ($file:literal) => {
+        include_str!(concat!("../../../manifests/", $file))
+    };
+}
+
+/// What lets the controller in: the namespace comes first, because the rest lives in it.
+const RIGHTS: [&str; 4] = [
+    manifest!("rights/namespace.yaml"),
+    manifest!("controller/serviceaccount.yaml"),
+    manifest!("rights/clusterrole.yaml"),
+    manifest!("rights/lease.yaml"),
+];
+
+/// What runs the controller.
+const CONTROLLER: [&str; 4] = [
+    manifest!("controller/deployment.yaml"),
+    manifest!("controller/poddisruptionbudget.yaml"),
+    manifest!("controller/networkpolicy.yaml"),
+    manifest!("controller/service.yaml"),
+];
 
 /// Prints the definitions.
 pub(crate) fn crds() -> Result<ExitCode, Failure> {
     print(&definitions()?)
 }
 
-/// Prints the definitions and the policies.
+/// Prints the parts that were asked for, in the order in which a cluster takes them.
 pub(crate) fn manifests(arguments: &ManifestsArguments) -> Result<ExitCode, Failure> {
-    print(&format!("{}---\n{}", definitions()?, policies(arguments.hold.into(), &arguments.identity)))
+    let wanted = Part::value_variants().iter().filter(|part| arguments.parts.contains(part));
+    let documents: Result<Vec<String>, Failure> = wanted.map(|part| text(*part, arguments)).collect();
+    print(&documents?.join("---\n"))
+}
+
+fn text(part: Part, arguments: &ManifestsArguments) -> Result<String, Failure> {
+    match part {
+        Part::Definitions => definitions(),
+        Part::Policies => Ok(policies(arguments.hold.into(), &arguments.identities)),
+        Part::Rights => Ok(RIGHTS.join("---\n")),
+        Part::Controller => Ok(CONTROLLER.join("---\n")),
+    }
+}
+
+/// Prints the rights that the controller needs, as a table for the documents.
+pub(crate) fn rights() -> Result<ExitCode, Failure> {
+    print(&rights_table())
 }
 
 /// Prints a completion script.

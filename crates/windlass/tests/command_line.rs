@@ -25,6 +25,7 @@ fn a_wrong_command_line_ends_with_2() {
         vec!["get", "web", "-o", "table"],
         vec!["status", "web", "--timeout", "soon"],
         vec!["status", "web", "--timeout", "-5s"],
+        vec!["doctor", "-o", "table"],
     ];
     for arguments in wrong {
         assert_eq!(windlass(&arguments).status.code(), Some(2), "{arguments:?}");
@@ -43,6 +44,13 @@ fn without_a_cluster_each_command_says_how_to_name_one() {
             "{command}: {said}"
         );
     }
+}
+
+#[test]
+fn the_doctor_without_a_cluster_says_how_to_name_one() {
+    let output = windlass(&["doctor"]);
+    assert_eq!(output.status.code(), Some(1));
+    assert!(said(&output).starts_with("error: cannot reach a cluster"), "{}", said(&output));
 }
 
 #[test]

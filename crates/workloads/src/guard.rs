@@ -4,9 +4,12 @@
 use serde_json::Value;
 
 use crate::policies::{Hold, policies};
+use crate::within::first_difference;
 
 /// The name of the policy that raises the partition, and of its binding.
 pub const HOLD_POLICY: &str = "windlass-hold";
+/// The name of the policy that refuses in words what cannot be held.
+const GUARD_POLICY: &str = "windlass-guard";
 
 /// A policy or a binding, as the server has it.
 #[derive(Clone, Debug, PartialEq)]
@@ -68,6 +71,15 @@ pub fn choose_hold(known: &Known) -> Hold {
     }
 }
 
+/// What the installed guard was made for: it says itself whether the partition rests at HOLD.
+pub fn made_for(known: &Known) -> Option<Hold> {
+    let Known::Installed(all) = known else { return None };
+    let guard = all.iter().find(|it| it.kind == "ValidatingAdmissionPolicy" && it.name == GUARD_POLICY)?;
+    let mut variables = guard.spec["variables"].as_array()?.iter();
+    let rests = variables.find(|variable| variable["name"] == "restsAtHold")?;
+    Some(if rests["expression"] == "true" { Hold::Partition } else { Hold::Policy })
+}
+
 /// Judges the installed policies for a controller that is known to the server as `me`.
 pub fn judge(hold: Hold, me: &str, known: &Known) -> Verdict {
     let installed = match known {
@@ -75,7 +87,7 @@ pub fn judge(hold: Hold, me: &str, known: &Known) -> Verdict {
         Known::Installed(installed) => installed,
     };
     let (mut missing, mut differ, mut not_exempt) = (Vec::new(), Vec::new(), Vec::new());
-    for wanted in wanted(hold, me) {
+    for wanted in wanted_policies(hold, me) {
         let title = format!("{} {}", wanted.kind, wanted.name);
         let Some(found) = installed.iter().find(|it| it.kind == wanted.kind && it.name == wanted.name) else {
             missing.push(title);
@@ -98,8 +110,8 @@ pub fn judge(hold: Hold, me: &str, known: &Known) -> Verdict {
     }
 }
 
-/// What this version of Windlass would install.
-fn wanted(hold: Hold, me: &str) -> Vec<Installed> {
+/// What this version of Windlass would install for a controller of this name.
+pub fn wanted_policies(hold: Hold, me: &str) -> Vec<Installed> {
     let documents: Vec<Value> =
         serde_saphyr::from_multiple(&policies(hold, &[me.to_owned()])).unwrap_or_default();
     let text = |value: &Value| value.as_str().unwrap_or_default().to_owned();
@@ -127,7 +139,7 @@ fn compare(wanted: &Value, found: &Value, me: &str) -> Comparison {
         *expression = exemption(&mut wanted.clone()).map(|it| it.clone()).unwrap_or_default();
         lets_through
     });
-    match (is_within(wanted, &found), exempts) {
+    match (first_difference(wanted, &found).is_none(), exempts) {
         (true, Some(false)) => Comparison::SameForOthers,
         (true, _) => Comparison::Same,
         (false, _) => Comparison::Different,
@@ -146,20 +158,6 @@ fn exemption(spec: &mut Value) -> Option<&mut Value> {
 fn names_user(expression: &str, me: &str) -> bool {
     let cel = me.replace('\\', "\\\\").replace('\'', "\\'");
     expression.contains(&format!("'{cel}'"))
-}
-
-/// Everything we want is there; what the server fills in besides does not matter.
-fn is_within(wanted: &Value, found: &Value) -> bool {
-    match (wanted, found) {
-        (Value::Object(wanted), Value::Object(found)) => {
-            wanted.iter().all(|(key, value)| found.get(key).is_some_and(|other| is_within(value, other)))
-        }
-        (Value::Array(wanted), Value::Array(found)) => {
-            wanted.len() == found.len()
-                && wanted.iter().zip(found).all(|(wanted, found)| is_within(wanted, found))
-        }
-        (wanted, found) => wanted == found,
-    }
 }
 
 impl Verdict {
@@ -190,7 +188,7 @@ impl Verdict {
             ),
             Self::NotExempt(names) => (
                 "NotExempt",
-                format!("this controller is {me}, whom these do not let through: {}", names.join(", ")),
+                format!("the controller is {me}, whom these do not let through: {}", names.join(", ")),
                 Some(format!("install the policies with `windlass manifests --identity {me}`")),
             ),
             Self::Unreadable => (
@@ -222,7 +220,7 @@ mod tests {
     const ME: &str = "system:serviceaccount:windlass:windlass";
 
     fn as_installed(hold: Hold, me: &str) -> Vec<Installed> {
-        let mut all = wanted(hold, me);
+        let mut all = wanted_policies(hold, me);
         for it in &mut all {
             // What a server fills in.
             it.spec["matchPolicy"] = "Equivalent".into();
@@ -235,7 +233,7 @@ mod tests {
         for hold in [Hold::Policy, Hold::Partition] {
             let known = Known::Installed(as_installed(hold, ME));
             assert_eq!(judge(hold, ME, &known), Verdict::Guarded);
-            assert_eq!(choose_hold(&known), hold);
+            assert_eq!((choose_hold(&known), made_for(&known)), (hold, Some(hold)));
         }
     }
 

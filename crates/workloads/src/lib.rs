@@ -7,14 +7,20 @@ mod guard;
 mod guarded;
 mod meaning;
 mod policies;
+mod rights;
 mod stateful_set;
 mod view;
+mod within;
 mod write;
 
-pub use guard::{GuardWords, HOLD_POLICY, Installed, Known, Verdict, choose_hold, judge};
+pub use guard::{
+    GuardWords, HOLD_POLICY, Installed, Known, Verdict, choose_hold, judge, made_for, wanted_policies,
+};
 pub use policies::{DEFAULT_IDENTITY, Hold, policies};
+pub use rights::{Place, RIGHTS, Right, rights_table};
 pub use stateful_set::{HOLD, StatefulSetView, UpdateStrategy};
 pub use view::{Owner, PodView, RevisionView, Snapshot, Workload};
+pub use within::first_difference;
 pub use write::{WorkloadPatch, Write};
 
 use windlass_api::WorkloadTarget;

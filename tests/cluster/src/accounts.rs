@@ -75,7 +75,7 @@ subjects:
 pub(crate) fn lease_rules(names: &[&str]) -> String {
     format!(
         "- {{apiGroups: [coordination.k8s.io], resources: [leases], verbs: [create]}}
-- {{apiGroups: [coordination.k8s.io], resources: [leases], resourceNames: [{}], verbs: [get, list, watch, update]}}
+- {{apiGroups: [coordination.k8s.io], resources: [leases], resourceNames: [{}], verbs: [list, watch, update]}}
 ",
         names.join(", ")
     )

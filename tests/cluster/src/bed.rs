@@ -152,6 +152,11 @@ fn started() -> Bed {
 }
 
 impl Bed {
+    /// Another control plane, with nothing installed; it ends with this value.
+    pub fn empty() -> Self {
+        started()
+    }
+
     /// The kubeconfig of a user.
     pub fn kubeconfig(&self, user: User) -> &Path {
         match user {
@@ -205,19 +210,22 @@ impl Bed {
         assert!(answer.contains("\"done\""), "{command}: {answer}");
     }
 
-    /// Definitions, policies and rights, exactly as a person installs them.
-    fn install(&self) {
-        let hold = match self.hold {
+    /// What `windlass manifests` is told about this kind of server.
+    pub fn hold_flag(&self) -> &'static str {
+        match self.hold {
             Hold::Policy => "--hold=policy",
             Hold::Partition => "--hold=partition",
-        };
-        let mut manifests = windlass_command(&["manifests", hold]);
+        }
+    }
+
+    /// Definitions, policies and rights, exactly as a person installs them. The controllers are processes of the tests.
+    pub fn install(&self) {
+        let hold = self.hold_flag();
+        let mut manifests = windlass_command(&["manifests", hold, "--parts=definitions,policies,rights"]);
         manifests.args(ACCOUNTS.map(|(account, _)| format!("--identity={}", identity(account))));
         let manifests = run(manifests, "");
         assert!(manifests.status.success(), "windlass manifests failed");
         self.kubectl_ok(User::Admin, &["apply", "-f", "-"], &String::from_utf8_lossy(&manifests.stdout));
-        let rights = std::fs::read_to_string(root().join("manifests/rbac.yaml")).unwrap();
-        self.kubectl_ok(User::Admin, &["apply", "-f", "-"], &rights);
         let crd = "crd/rolloutplugins.argoproj.io";
         self.kubectl_ok(User::Admin, &["wait", "--for=condition=Established", crd, "--timeout=30s"], "");
         self.make_accounts();
@@ -282,6 +290,13 @@ pub async fn connect(user: User) -> Client {
     let file = Kubeconfig::read_from(bed().kubeconfig(user)).unwrap();
     let config = Config::from_custom_kubeconfig(file, &KubeConfigOptions::default()).await.unwrap();
     Client::try_from(config).unwrap()
+}
+
+/// What windlass prints; it is expected to succeed.
+pub fn windlass(arguments: &[&str]) -> String {
+    let output = run(windlass_command(arguments), "");
+    assert!(output.status.success(), "windlass {arguments:?}: {}", String::from_utf8_lossy(&output.stderr));
+    String::from_utf8_lossy(&output.stdout).into_owned()
 }
 
 /// The windlass binary with these arguments.

@@ -33,6 +33,11 @@ impl Launch {
         Self::unscoped(namespace).flags(&flags)
     }
 
+    /// As it is installed: for all namespaces, with the Lease in its own. Its log is named after `name`.
+    pub fn cluster_wide(name: &str) -> Self {
+        Self::unscoped(name).flags(&["--listen=none"])
+    }
+
     fn unscoped(name: &str) -> Self {
         Self {
             flags: Vec::new(),

@@ -23,7 +23,7 @@ mod story;
 mod wait;
 mod world;
 
-pub use bed::{Bed, User, bed, connect};
+pub use bed::{Bed, User, bed, connect, windlass};
 pub use controller::{Controller, Launch};
 pub use election::took_the_lease;
 pub use ending::{Deeds, Ending};

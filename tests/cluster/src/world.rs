@@ -14,7 +14,7 @@ use windlass_api::rollout_plugin::{RolloutPlugin, RolloutPluginStatus};
 
 use crate::accounts::{NAMESPACE_RULES, lease_rules, role};
 use crate::bed::{User, bed, connect, run, windlass_command};
-use crate::controller::Controller;
+use crate::controller::{Controller, Launch};
 use crate::record::Record;
 use crate::wait::{asked, until};
 use windlass_workloads::{HOLD, Hold};
@@ -75,6 +75,11 @@ impl World {
     /// The controller comes (back) up.
     pub fn start_controller(&mut self) {
         self.controller = Some(Controller::start(&self.namespace));
+    }
+
+    /// The controller comes up under another name than its own.
+    pub fn start_controller_as(&mut self, user: User) {
+        self.controller = Some(Launch::new(&self.namespace).by(user).start());
     }
 
     /// Lets both controllers' accounts elect a leader here, by leases of these names and no others.

@@ -14,7 +14,8 @@ pub(super) const HEALTHY: &str = "Healthy";
 pub(super) const PAUSED: &str = "Paused";
 pub(super) const COMPLETED: &str = "Completed";
 pub(super) const UNGUARDED: &str = "UnguardedUpdate";
-pub(super) const HOLD_GUARDED: &str = "HoldGuarded";
+/// The condition that says whether what holds a new template is guarded.
+pub const HOLD_GUARDED: &str = "HoldGuarded";
 pub(super) const SPEC_WARNING: &str = "SpecWarning";
 const RECONCILING: &str = "Reconciling";
 const STALLED: &str = "Stalled";
@@ -141,10 +142,16 @@ fn unchanged(condition: &Condition) -> Said {
 
 /// The workload cannot be read or managed, though the spec is fine.
 fn reconciliation_error(decision: &Decision) -> Option<String> {
-    let reason = decision.reasons().find(|reason| {
-        matches!(reason, Reason::Refused(Refusal::Missing { .. } | Refusal::ReplacesOnDeleteOnly { .. }))
-    })?;
-    Some(format!("Failed to get resource status: {}", explain(reason).headline))
+    decision.reasons().find_map(|reason| {
+        let text = explain(reason).headline;
+        match reason {
+            Reason::Refused(Refusal::Missing { .. } | Refusal::ReplacesOnDeleteOnly { .. }) => {
+                Some(format!("Failed to get resource status: {text}"))
+            }
+            Reason::Refused(Refusal::RememberedByNewer { .. }) => Some(text),
+            _ => None,
+        }
+    })
 }
 
 fn paused(old: &RolloutPluginStatus, decision: &Decision) -> Said {

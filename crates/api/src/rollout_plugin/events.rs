@@ -4,6 +4,7 @@
 use windlass_engine::{AbortCause, Announcement, Answer, Decision, Intent, PodName, reject_words};
 
 use super::conditions::{INVALID_SPEC, PAUSED, PROGRESSING, RECONCILIATION_ERROR, SPEC_WARNING};
+use super::front::Remembered;
 use super::spec::RolloutPlugin;
 use super::status::RolloutPluginStatus;
 use crate::front::{EventKind, EventText};
@@ -24,6 +25,7 @@ pub(super) fn events(
     events.extend(appeared(old, new, SPEC_WARNING, |_| true));
     events.extend(appeared(old, new, PROGRESSING, |reason| reason == RECONCILIATION_ERROR));
     events.extend(paused_by_person(old, new, decision));
+    events.extend(repaired(rollout));
     events
 }
 
@@ -115,6 +117,17 @@ fn appeared(
         .into_iter()
         .find(|reason| *reason == condition.reason)?;
     (!known).then(|| warning(reason, condition.message.clone()))
+}
+
+/// What was remembered could not be read, and is replaced by what is seen.
+fn repaired(rollout: &RolloutPlugin) -> Option<EventText> {
+    matches!(rollout.remembered(), Remembered::Unreadable).then(|| {
+        warning(
+            "StatusRepaired",
+            "the status could not be read (was it edited by hand?); the rollout goes on from what is seen"
+                .to_owned(),
+        )
+    })
 }
 
 /// A person's pause has no announcement: the engine does not remember it, the condition does.

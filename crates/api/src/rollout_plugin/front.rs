@@ -2,9 +2,10 @@
 
 use jiff::Timestamp;
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::Time;
+use serde_json::Value;
 use windlass_engine::{
     Decision, Flaw, Intents, Journey, Memo, Observation, Outcome, PodState, PodTrouble, Promotion, Reason,
-    Run, Seen, Standing, Wait, explain,
+    Refusal, Run, Seen, Standing, Wait, explain,
 };
 
 use super::conditions::conditions;
@@ -17,6 +18,28 @@ use crate::front::{Asked, Circumstances, EventText, Front, Report, WorkloadTarge
 /// The reason of a pause condition that a step asked for, as upstream spells it.
 pub(super) const CANARY_PAUSE_STEP: &str = "CanaryPauseStep";
 
+/// The version of what is remembered; raised when an older program could not read it.
+const MEMO_VERSION: u64 = 1;
+
+/// What the status remembers.
+pub(super) enum Remembered {
+    /// Nothing: the rollout is new, or its status is another controller's.
+    Nothing,
+    /// This.
+    Memo(Box<Memo>),
+    /// Something that cannot be read.
+    Unreadable,
+    /// Something of a newer version of this program.
+    Newer(u64),
+}
+
+/// A memo as it is stored.
+fn stored(memo: &Memo) -> Option<Value> {
+    let mut memo = serde_json::to_value(memo).ok()?;
+    memo["version"] = MEMO_VERSION.into();
+    Some(memo)
+}
+
 impl Front for RolloutPlugin {
     type Status = RolloutPluginStatus;
 
@@ -26,9 +49,15 @@ impl Front for RolloutPlugin {
 
     fn asked(&self) -> Asked {
         let namespace = self.metadata.namespace.as_deref().unwrap_or_default();
-        let memo = self.memo();
+        let (memo, refusal) = match self.remembered() {
+            Remembered::Memo(memo) => (*memo, None),
+            Remembered::Nothing | Remembered::Unreadable => (Memo::default(), None),
+            Remembered::Newer(version) => {
+                (Memo::default(), Some(Refusal::RememberedByNewer { version, known: MEMO_VERSION }))
+            }
+        };
         let intents = self.intents(&memo);
-        Asked { plan: plan::plan(&self.spec, namespace), memo, intents }
+        Asked { plan: plan::plan(&self.spec, namespace), memo, intents, refusal }
     }
 
     fn report(
@@ -45,7 +74,11 @@ impl Front for RolloutPlugin {
             observed_generation: self.metadata.generation,
             phase: Some(phase(decision.standing, failure).to_owned()),
             message: failure.map(str::to_owned).or_else(|| self.message(decision)),
-            memo: serde_json::to_value(&decision.memo).ok(),
+            memo: match self.remembered() {
+                // Not ours to lose.
+                Remembered::Newer(_) => old.memo.clone(),
+                _ => stored(&decision.memo),
+            },
             waits: decision.waits.iter().map(wait_note).collect(),
             canary: old.canary.clone(),
             plugin_status: old.plugin_status.clone(),
@@ -69,12 +102,16 @@ impl Front for RolloutPlugin {
 
 impl RolloutPlugin {
     /// What was remembered. A memo that cannot be read is no memo: the run is found again from what is seen.
-    fn memo(&self) -> Memo {
-        self.status
-            .as_ref()
-            .and_then(|status| status.memo.clone())
-            .and_then(|memo| serde_json::from_value(memo).ok())
-            .unwrap_or_default()
+    pub(super) fn remembered(&self) -> Remembered {
+        let Some(status) = &self.status else { return Remembered::Nothing };
+        if status.unreadable.is_some() {
+            return Remembered::Unreadable;
+        }
+        let Some(memo) = &status.memo else { return Remembered::Nothing };
+        match memo.get("version").and_then(Value::as_u64) {
+            Some(version) if version > MEMO_VERSION => Remembered::Newer(version),
+            _ => serde_json::from_value(memo.clone()).map_or(Remembered::Unreadable, Remembered::Memo),
+        }
     }
 
     fn intents(&self, memo: &Memo) -> Intents {
@@ -139,10 +176,7 @@ impl RolloutPlugin {
 
 /// The workload's controller has not answered a change yet. It will in a moment, and that is what is worth storing.
 fn is_passing(old: &RolloutPluginStatus, decision: &Decision) -> bool {
-    let same_memo = old
-        .memo
-        .as_ref()
-        .is_some_and(|memo| serde_json::to_value(&decision.memo).ok().as_ref() == Some(memo));
+    let same_memo = old.memo.is_some() && old.memo == stored(&decision.memo);
     same_memo
         && decision.announcements.is_empty()
         && !decision.waits.is_empty()

@@ -8,6 +8,7 @@ mod plan;
 mod spec;
 mod status;
 
+pub use conditions::HOLD_GUARDED;
 pub use spec::{
     Canary, HistoryLimits, Pause, PluginReference, RolloutPlugin, RolloutPluginSpec, Step, Strategy,
     WorkloadReference,

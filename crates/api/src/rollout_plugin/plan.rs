@@ -13,6 +13,9 @@ const DEFAULT_TIMEOUT_SECONDS: i64 = 600;
 
 /// The plan, or every flaw found.
 pub(super) fn plan(spec: &RolloutPluginSpec, namespace: &str) -> Result<Plan, Vec<Flaw>> {
+    if let Some(error) = &spec.unreadable {
+        return Err(vec![Flaw::new(format!("RolloutPlugin spec cannot be read: {error}"))]);
+    }
     let mut flaws = Vec::new();
     flaws.extend(workload(spec, namespace).err());
     flaws.extend(plugin(spec).err());

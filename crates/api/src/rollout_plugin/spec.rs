@@ -88,6 +88,9 @@ pub struct RolloutPluginSpec {
     /// Abort when the deadline passes; an older spelling of plugin.config.timeoutAbort.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub progress_deadline_abort: Option<bool>,
+    /// Why the stored spec could not be read, if it could not.
+    #[serde(skip)]
+    pub unreadable: Option<String>,
 }
 
 /// The workload whose pods change.

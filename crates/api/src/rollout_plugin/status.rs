@@ -99,6 +99,9 @@ pub struct RolloutPluginStatus {
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schemars(schema_with = "any_object")]
     pub memo: Option<Value>,
+    /// Why the stored status could not be read, if it could not.
+    #[serde(skip)]
+    pub unreadable: Option<String>,
 }
 
 /// One pause that is on.

@@ -227,10 +227,12 @@ impl Index {
         jobs
     }
 
-    /// The rollout that a workload's label names exists and refers to it.
+    /// The rollout that a workload's label names exists and refers to it, as far as it can be read.
     pub(crate) fn has_its_rollout(&self, workload: &Key) -> bool {
         let Some(claim) = self.workloads.get(workload).and_then(|it| claim(it)) else { return false };
-        self.rollouts_of(workload).any(|name| name == claim)
+        let named = Key { namespace: workload.namespace.clone(), name: claim.clone() };
+        let unreadable = self.rollouts.get(&named).is_some_and(|it| it.spec.unreadable.is_some());
+        unreadable || self.rollouts_of(workload).any(|name| name == claim)
     }
 
     /// Workloads that may have to be given back.

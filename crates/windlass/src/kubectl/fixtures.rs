@@ -264,6 +264,8 @@ pub(super) fn unguarded_and_behind() -> Picture {
     let more = json!({"step": "0/5", "currentStepIndex": 0, "observedGeneration": 1, "conditions": [
         {"type": "UnguardedUpdate", "status": "True", "reason": "UnguardedUpdate",
          "message": "nothing held the change when it was made; ahead of the first step: web-4, web-3"},
+        {"type": "HoldGuarded", "status": "False", "reason": "PoliciesMissing",
+         "message": "not installed: MutatingAdmissionPolicy windlass-hold; apply the output of `windlass manifests` of this version"},
         {"type": "SpecWarning", "status": "True", "reason": "SpecWarning",
          "message": "spec.strategy.canary.steps[2]: setWeight 60 is not above 60: weights should ascend"}]});
     Picture {

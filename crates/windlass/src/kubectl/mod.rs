@@ -1,9 +1,10 @@
-//! What people do with rollouts: `kubectl windlass get|list|status|promote|pause|resume|abort|restart|why`.
+//! What people do with rollouts: `kubectl windlass get|list|status|promote|pause|resume|abort|restart|why|doctor`.
 //!
 //! `render` is pure and makes every screen from a `Picture`; `reach` and `follow` get pictures from the cluster; `permit`
 //! knows what makes sense; the rest are the commands.
 
 mod act;
+mod doctor;
 #[cfg(test)]
 mod fixtures;
 mod follow;
@@ -53,5 +54,6 @@ async fn serve(connection: &Connection, command: KubectlCommand) -> Result<ExitC
         KubectlCommand::Abort { name } => act::trigger(reach, &name.name, Intent::Abort).await,
         KubectlCommand::Restart { name } => act::trigger(reach, &name.name, Intent::Restart).await,
         KubectlCommand::Why { name } => why::why(reach, &name.name).await,
+        KubectlCommand::Doctor(arguments) => doctor::doctor(reach, &arguments).await,
     }
 }

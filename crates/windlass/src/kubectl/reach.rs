@@ -31,6 +31,10 @@ impl Reach {
         Self { client: connected.client, namespace: connected.namespace }
     }
 
+    pub(super) fn client(&self) -> Client {
+        self.client.clone()
+    }
+
     pub(super) fn rollouts(&self) -> Api<RolloutPlugin> {
         Api::namespaced(self.client.clone(), &self.namespace)
     }
@@ -157,7 +161,9 @@ pub(super) fn belongs(pod: &Pod, set: &StatefulSet) -> bool {
 }
 
 /// The answer to a request, or an error when there is none in time.
-async fn answer<T>(request: impl Future<Output = Result<T, kube::Error>>) -> Result<T, kube::Error> {
+pub(super) async fn answer<T>(
+    request: impl Future<Output = Result<T, kube::Error>>,
+) -> Result<T, kube::Error> {
     match tokio::time::timeout(TIME_LIMIT, request).await {
         Ok(answer) => answer,
         Err(_) => Err(kube::Error::Service(format!("no answer in {} seconds", TIME_LIMIT.as_secs()).into())),

@@ -1,12 +1,13 @@
-//! What disturbs everybody on a control plane: these tests have one of their own, and run one after another.
+//! What disturbs everybody: tests with a control plane of their own, one after another.
 #![expect(clippy::unwrap_used, reason = "this is test code")]
 
+mod policies;
+mod rights;
 mod server;
+mod uninstall;
 
-use tokio::sync::{Mutex, MutexGuard};
-
-/// The control plane is this test's alone until the answer is dropped.
-async fn alone() -> MutexGuard<'static, ()> {
-    static TURN: Mutex<()> = Mutex::const_new(());
+/// Each test waits for its turn: they change what all of them stand on.
+async fn turn() -> tokio::sync::MutexGuard<'static, ()> {
+    static TURN: tokio::sync::Mutex<()> = tokio::sync::Mutex::const_new(());
     TURN.lock().await
 }

@@ -2,7 +2,7 @@
 
 use windlass_bed::{Deeds, Ending, Story, World, bed, test, until};
 
-use crate::alone;
+use crate::turn;
 
 /// Tells a story, with trouble in the middle of it.
 async fn tell(name: &str, story: Story, trouble: impl AsyncFnOnce(&World)) -> (Ending, Deeds) {
@@ -54,7 +54,7 @@ async fn until_on_target(world: &World, count: usize) {
 
 #[tokio::test]
 async fn a_run_goes_on_after_the_api_server_was_restarted() {
-    let _turn = alone().await;
+    let _turn = turn().await;
     ends_alike(Story::Run, async |world| {
         until_on_target(world, 2).await;
         command("restart kube-apiserver").await;
@@ -65,7 +65,7 @@ async fn a_run_goes_on_after_the_api_server_was_restarted() {
 
 #[tokio::test]
 async fn an_abort_goes_on_after_the_api_server_was_restarted() {
-    let _turn = alone().await;
+    let _turn = turn().await;
     ends_alike(Story::Abort, async |world| {
         world.until_status("web", "the abort is under way", |status| status.aborted).await;
         command("restart kube-apiserver").await;
@@ -76,7 +76,7 @@ async fn an_abort_goes_on_after_the_api_server_was_restarted() {
 
 #[tokio::test]
 async fn a_run_goes_on_after_the_history_that_its_watches_need_is_gone() {
-    let _turn = alone().await;
+    let _turn = turn().await;
     ends_alike(Story::Run, async |world| {
         until_on_target(world, 2).await;
         command("stop kube-apiserver").await;

@@ -1,6 +1,8 @@
 //! What StatefulSets can be like.
 
-use windlass_bed::{manifests, test, until};
+use k8s_openapi::apimachinery::pkg::util::intstr::IntOrString;
+use windlass_bed::{bed, manifests, test, until};
+use windlass_workloads::Hold;
 
 use crate::{ABORT, PROMOTE};
 
@@ -200,6 +202,39 @@ async fn a_set_deleted_and_made_again_starts_anew() {
         world.apply(&manifests::stateful_set("web", 2, "app:v9"));
         let status = world.until_phase("web", "Healthy").await;
         assert_eq!((status.current_step_index, status.controller_pause), (None, false));
+    })
+    .await;
+}
+
+#[tokio::test]
+async fn max_unavailable_is_left_alone_and_used_where_the_cluster_has_it() {
+    test("max-unavailable", async |world| {
+        let set = manifests::stateful_set("web", 4, "app:v1-slow")
+            + "  podManagementPolicy: Parallel\n  updateStrategy:\n    type: RollingUpdate\n    rollingUpdate: {maxUnavailable: 2}\n";
+        world.apply(&set);
+        world.apply(&manifests::rollout("web", &["setWeight: 50", "pause: {}", "setWeight: 100"]));
+        world.until_phase("web", "Healthy").await;
+        world.until_label("web").await;
+        let (stable, _) = world.revisions("web").await;
+        let record = world.record().await;
+        world.set_image("web", "app:v2-slow");
+        let target = world.until_paused_at("web", 1).await.updated_revision.unwrap();
+        assert_eq!((world.count_on(&target).await, world.count_on(&stable).await), (2, 2));
+        world.patch_status("web", PROMOTE);
+        world.until_completed("web", &target).await;
+        let rolling = world.set("web").await.spec.unwrap().update_strategy.unwrap().rolling_update.unwrap();
+        // The server drops the field where it does not know it; the other kind of bed has it switched on.
+        let most = match bed().hold {
+            Hold::Policy => {
+                assert_eq!(rolling.max_unavailable, None);
+                1
+            }
+            Hold::Partition => {
+                assert_eq!(rolling.max_unavailable, Some(IntOrString::Int(2)));
+                2
+            }
+        };
+        assert_eq!(record.most_down_at_once(&crate::pod_names("web", 4)), most);
     })
     .await;
 }

@@ -3,17 +3,20 @@
 #![expect(
     clippy::unwrap_used,
     clippy::print_stdout,
-    reason = "this is test code, which shows what it counted"
+    reason = "this is test code, and some of it prints figures"
 )]
 
 mod abort;
 mod canary;
 mod change;
+mod changes;
 mod crash;
 mod crash_series;
 mod deadline;
 mod disturbed;
-mod docs;
+mod doctor;
+mod foreign;
+mod gitops;
 mod hold;
 mod lease;
 mod lens;

@@ -76,12 +76,13 @@ fn replicas(status: &RolloutPluginStatus) -> String {
 /// What the conditions say beyond the message.
 pub(super) fn remarks(status: &RolloutPluginStatus) -> Vec<(anstyle::Style, &'static str, &str)> {
     let kinds = [
-        (BAD, "InvalidSpec", "Invalid"),
-        (HELD, "UnguardedUpdate", "Unguarded"),
-        (HELD, "SpecWarning", "Warning"),
+        (BAD, "InvalidSpec", "Invalid", "True"),
+        (HELD, "UnguardedUpdate", "Unguarded", "True"),
+        (HELD, "HoldGuarded", "Hold", "False"),
+        (HELD, "SpecWarning", "Warning", "True"),
     ];
-    let said = |(style, type_, label)| {
-        let condition = status.condition(type_).filter(|condition| condition.status == "True")?;
+    let said = |(style, type_, label, worth_telling)| {
+        let condition = status.condition(type_).filter(|condition| condition.status == worth_telling)?;
         Some((style, label, condition.message.as_str()))
     };
     // The message of an invalid specification says the same already.

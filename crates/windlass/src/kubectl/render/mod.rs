@@ -1,6 +1,7 @@
 //! What people see, as pure text: what was seen and the present moment in, styled lines out. Colours are always in the
 //! text; whoever prints it takes them off where nobody can see them.
 
+mod doctor;
 mod header;
 mod list;
 mod pods;
@@ -13,6 +14,7 @@ mod tree;
 mod waits;
 mod why;
 
+pub(super) use doctor::doctor;
 pub(super) use list::list;
 pub(super) use style::phase_line;
 pub(super) use why::why;

@@ -2,23 +2,20 @@
 //!
 //! A fenced block is tagged `sh` or `text`. `text` shows something. `sh` runs: the blocks of a file make one script, run
 //! in order in a namespace of its own. `sh no-run=REASON` does not, for one of the reasons below.
-#![expect(
-    clippy::panic,
-    clippy::print_stdout,
-    reason = "a file that cannot be read is a failed test; `--nocapture` shows what a reader sees"
-)]
+#![expect(clippy::panic, reason = "a file that cannot be read is a failed test")]
 
 use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
-use windlass_bed::{User, World, bed, test};
+use windlass_bed::{Bed, User, bed, test};
 
 /// Why a block is not run.
-const REASONS: [(&str, &str); 5] = [
+const REASONS: [(&str, &str); 6] = [
     ("make", "that would be a test in a test; that the target exists is checked instead"),
     ("cargo", "that would be a test in a test"),
     ("cluster-wide", "it would change the cluster under the other tests"),
+    ("image", "it needs a container engine"),
     ("stays", "it runs until somebody interrupts it"),
     ("personal", "it changes the shell or the home of whoever runs it"),
 ];
@@ -42,12 +39,16 @@ documents! {
     every_command_of_canary_runs: "docs/canary.md",
     every_command_of_coming_from_argo_runs: "docs/coming-from-argo.md",
     every_command_of_dependencies_runs: "docs/dependencies.md",
+    every_command_of_getting_started_runs: "docs/getting-started.md",
+    every_command_of_gitops_runs: "docs/gitops.md",
     every_command_of_install_runs: "docs/install.md",
     every_command_of_metrics_runs: "docs/metrics.md",
     every_command_of_operate_runs: "docs/operate.md",
+    every_command_of_security_runs: "docs/security.md",
     every_command_of_statefulsets_runs: "docs/statefulsets.md",
     every_command_of_testing_runs: "docs/testing.md",
     every_command_of_troubleshoot_runs: "docs/troubleshoot.md",
+    every_command_of_uninstall_runs: "docs/uninstall.md",
 }
 
 /// One fenced block.
@@ -58,6 +59,11 @@ struct Block {
 }
 
 impl Block {
+    /// Its lines, after one that says where they stand.
+    fn script(&self) -> String {
+        format!("echo '── line {}' >&2\n{}", self.line, self.text)
+    }
+
     fn runs(&self) -> bool {
         self.tag == "sh"
     }
@@ -120,48 +126,74 @@ async fn run(file: &str) {
         if blocks.iter().any(|block| block.text.contains("windlass controller")) {
             world.kill_controller();
         }
-        let folder = folder(world);
-        let mut script = "trap 'kill $(jobs -p) 2>/dev/null || true' EXIT\n".to_owned();
-        for block in &blocks {
-            let said = format!("echo '── {file}:{}' >&2\n", block.line);
-            script.extend([said.as_str(), block.text.as_str()]);
-        }
-        std::fs::write(folder.join("script"), script).unwrap();
-        let path = std::env::var("PATH").unwrap_or_default();
-        let output = Command::new("timeout")
-            .args([LIMIT, "bash", "-euo", "pipefail", "script"])
-            .current_dir(&folder)
-            .env("HOME", &folder)
-            .env("KUBECONFIG", folder.join("kubeconfig"))
-            .env("PATH", format!("{}:{path}", folder.join("bin").display()))
-            .output()
-            .unwrap();
-        let (out, err) = (String::from_utf8_lossy(&output.stdout), String::from_utf8_lossy(&output.stderr));
-        std::fs::remove_dir_all(&folder).unwrap();
-        println!("{out}");
-        assert!(output.status.success(), "{file}: {}\n{out}\n{err}", output.status);
+        let folder = folder(bed(), User::Developer, &world.namespace);
+        follow(file, &blocks.iter().map(Block::script).collect::<String>(), &folder);
     })
     .await;
 }
 
+/// What the pods of the Deployment would do; kwok only plays them.
+const IN_PLACE_OF_THE_PODS: &str = r#"
+token=$(kubectl create token windlass --namespace windlass --duration 1h)
+kubectl config view --raw --minify > pod.kubeconfig
+kubectl --kubeconfig pod.kubeconfig config set-credentials windlass --token "$token"
+kubectl --kubeconfig pod.kubeconfig config set-context --current --user windlass
+windlass controller --kubeconfig pod.kubeconfig --listen none 2> pod.log &
+"#;
+
+#[test]
+fn the_tutorial_goes_from_an_empty_control_plane_to_an_aborted_canary() {
+    let file = "docs/getting-started.md";
+    let empty = Bed::empty();
+    let folder = folder(&empty, User::Admin, "default");
+    let mut script = String::new();
+    for block in blocks(file).iter().filter(|block| block.runs()) {
+        script += &block.script();
+        if block.text.contains("rollout status deployment/windlass") {
+            script += IN_PLACE_OF_THE_PODS;
+        }
+    }
+    assert!(script.contains(IN_PLACE_OF_THE_PODS));
+    follow(file, &script, &folder);
+}
+
+/// Runs a script as whoever follows a document would.
+fn follow(file: &str, script: &str, folder: &Path) {
+    let script = format!("trap 'kill $(jobs -p) 2>/dev/null || true' EXIT\n{script}");
+    std::fs::write(folder.join("script"), script).unwrap();
+    let path = std::env::var("PATH").unwrap_or_default();
+    let output = Command::new("timeout")
+        .args([LIMIT, "bash", "-euo", "pipefail", "script"])
+        .current_dir(folder)
+        .env("HOME", folder)
+        .env("KUBECONFIG", folder.join("kubeconfig"))
+        .env("PATH", format!("{}:{path}", folder.join("bin").display()))
+        .output()
+        .unwrap();
+    let (out, err) = (String::from_utf8_lossy(&output.stdout), String::from_utf8_lossy(&output.stderr));
+    std::fs::remove_dir_all(folder).unwrap();
+    println!("{out}");
+    assert!(output.status.success(), "{file}: {}\n{out}\n{err}", output.status);
+}
+
 /// A home for whoever follows the document: the commands on the PATH, the manifests of the checkout at hand, and the
 /// world's namespace as the context's own.
-fn folder(world: &World) -> PathBuf {
-    let folder = std::env::temp_dir().join(format!("windlass-docs-{}", world.namespace));
+fn folder(bed: &Bed, user: User, namespace: &str) -> PathBuf {
+    let folder = std::env::temp_dir().join(format!("windlass-docs-{}-{namespace}", std::process::id()));
     let bin = folder.join("bin");
     std::fs::create_dir_all(&bin).unwrap();
-    let windlass = bed().windlass_program().canonicalize().unwrap();
+    let windlass = bed.windlass_program().canonicalize().unwrap();
     for name in ["windlass", "kubectl-windlass"] {
         std::os::unix::fs::symlink(&windlass, bin.join(name)).unwrap();
     }
-    if let Some(programs) = bed().bin() {
+    if let Some(programs) = bed.bin() {
         std::os::unix::fs::symlink(programs.join("kubectl"), bin.join("kubectl")).unwrap();
     }
-    std::os::unix::fs::symlink(bed().root().join("manifests"), folder.join("manifests")).unwrap();
+    std::os::unix::fs::symlink(bed.root().join("manifests"), folder.join("manifests")).unwrap();
     let kubeconfig = folder.join("kubeconfig");
-    std::fs::copy(bed().kubeconfig(User::Developer), &kubeconfig).unwrap();
-    let mine = ["config", "set-context", "--current", "--namespace", &world.namespace];
-    let mut command = Command::new(bed().bin().map_or("kubectl".into(), |programs| programs.join("kubectl")));
+    std::fs::copy(bed.kubeconfig(user), &kubeconfig).unwrap();
+    let mine = ["config", "set-context", "--current", "--namespace", namespace];
+    let mut command = Command::new(bed.bin().map_or("kubectl".into(), |programs| programs.join("kubectl")));
     assert!(command.arg("--kubeconfig").arg(&kubeconfig).args(mine).output().unwrap().status.success());
     folder
 }
@@ -244,8 +276,18 @@ fn every_link_leads_somewhere() {
 
 #[test]
 fn every_file_that_is_named_exists() {
-    const TOP: [&str; 9] =
-        [".ci/", "bench/", "crates/", "demo/", "docs/", "manifests/", "testbed/", "tests/", "target/"];
+    const TOP: [&str; 10] = [
+        ".ci/",
+        "bench/",
+        "charts/",
+        "crates/",
+        "demo/",
+        "docs/",
+        "manifests/",
+        "testbed/",
+        "tests/",
+        "target/",
+    ];
     for file in all_documents() {
         let text = prose(file);
         for name in quoted(&text).filter(|name| TOP.iter().any(|top| name.starts_with(top))) {
@@ -310,12 +352,16 @@ fn every_word_the_code_can_say_is_explained() {
         ("crates/engine/src/reason.rs", "docs/troubleshoot.md"),
         ("crates/api/src/rollout_plugin/conditions.rs", "docs/troubleshoot.md"),
         ("crates/api/src/rollout_plugin/events.rs", "docs/troubleshoot.md"),
+        ("crates/workloads/src/guard.rs", "docs/troubleshoot.md"),
     ];
     for (source, document) in rows {
         let document_text = read(document);
         let source = read(source);
+        let source = source.split("#[cfg(test)]").next().unwrap_or_default();
         let words = source.split('"').skip(1).step_by(2).filter(|word| is_code(word));
-        for word in words.filter(|word| !["True", "False", "Unknown"].contains(word)) {
+        let is_ours =
+            |word: &&str| !["True", "False", "Unknown"].contains(word) && !word.contains("Admission");
+        for word in words.filter(is_ours) {
             assert!(document_text.contains(&format!("`{word}`")), "{document} does not explain {word}");
         }
     }

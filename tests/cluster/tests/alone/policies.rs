@@ -1,0 +1,86 @@
+//! Policies that are taken away under a running controller, and come back.
+
+use windlass_bed::{User, World, bed, manifests, test, until};
+use windlass_workloads::Hold;
+
+/// Deletes what guards: the policies of this kind of server, with their bindings.
+fn remove_the_policies() {
+    let kinds = match bed().hold {
+        Hold::Policy => {
+            "mutatingadmissionpolicybinding,mutatingadmissionpolicy,validatingadmissionpolicybinding,validatingadmissionpolicy"
+        }
+        Hold::Partition => "validatingadmissionpolicybinding,validatingadmissionpolicy",
+    };
+    for name in ["windlass-hold", "windlass-guard", "windlass-keep-stable"] {
+        bed().kubectl_ok(User::Admin, &["delete", kinds, name, "--ignore-not-found"], "");
+    }
+}
+
+/// A policy goes on for about a second after it was deleted: try on a set without pods until both are gone.
+async fn until_nothing_guards(world: &World) {
+    world.apply(&manifests::stateful_set("probe", 0, "app:v0"));
+    world.kubectl(&["label", "sts/probe", "windlass.sh/rollout=probe"]);
+    let namespace = format!("--namespace={}", world.namespace);
+    let mut attempt = 0;
+    until("the policies are out of action", async || {
+        attempt += 1;
+        let label = format!("windlass.sh/rollout=probe-{attempt}");
+        let relabel = [namespace.as_str(), "label", "sts/probe", &label, "--overwrite"];
+        let free = bed().kubectl(User::Developer, &relabel, "").status.success();
+        let image = format!("app=app:v{attempt}");
+        let change = [namespace.as_str(), "set", "image", "sts/probe", &image];
+        let changed = bed().kubectl(User::Developer, &change, "").status.success();
+        (free && changed && world.partition("probe").await == 0).then_some(())
+    })
+    .await;
+}
+
+async fn until_guarded(world: &World, status: &str) -> String {
+    let found = world
+        .until_status("web", "it says whether it is guarded", |it| {
+            it.condition("HoldGuarded").is_some_and(|condition| condition.status == status)
+        })
+        .await;
+    found.condition("HoldGuarded").unwrap().reason.clone()
+}
+
+#[tokio::test]
+async fn policies_that_are_removed_are_missed_and_their_return_is_noticed() {
+    let _turn = crate::turn().await;
+    test("removed", async |world| {
+        world.healthy("web", 3, &["setWeight: 0", "pause: {}", "setWeight: 100"]).await;
+        remove_the_policies();
+        assert_eq!(until_guarded(world, "False").await, "PoliciesMissing");
+        let (stable, _) = world.revisions("web").await;
+        world.kubectl(&["set", "image", "sts/web", "app=app:v2"]);
+        world.until_target("web", &stable).await;
+        world.until_paused_at("web", 1).await;
+        assert_eq!(world.count_on(&stable).await, 3, "whatever got ahead was put right");
+        bed().install();
+        until_guarded(world, "True").await;
+    })
+    .await;
+}
+
+#[tokio::test]
+async fn an_update_that_nothing_held_is_taken_over_and_says_which_pods_got_ahead() {
+    let _turn = crate::turn().await;
+    test("unguarded", async |world| {
+        world.healthy("web", 4, &["setWeight: 0", "pause: {}", "setWeight: 100"]).await;
+        let (stable, _) = world.revisions("web").await;
+        world.kill_controller();
+        remove_the_policies();
+        until_nothing_guards(world).await;
+        let release = r#"{"spec":{"updateStrategy":{"rollingUpdate":{"partition":0}}}}"#;
+        world.patch("sts/web", release);
+        world.kubectl(&["set", "image", "sts/web", "app=app:v2-crash"]);
+        until("a pod got ahead", async || (world.count_on(&stable).await < 4).then_some(())).await;
+        world.start_controller();
+        let status = world.until_paused_at("web", 1).await;
+        let unguarded = status.condition("UnguardedUpdate").unwrap();
+        assert!(unguarded.message.contains("web-3"), "{}", unguarded.message);
+        assert_eq!(world.count_on(&stable).await, 4, "the pod that got ahead was put right");
+        bed().install();
+    })
+    .await;
+}

@@ -1,0 +1,115 @@
+//! Each right that the controller has is used, and nothing is asked for that it has no right to: the table in
+//! docs/security.md against the requests in the audit log.
+
+use std::collections::BTreeSet;
+use std::sync::atomic::{AtomicU32, Ordering};
+
+use windlass_bed::audit::{self, Request};
+use windlass_bed::{Launch, User, World, bed, test, until};
+use windlass_workloads::{Hold, RIGHTS};
+
+/// Verb and resource, such as `update rolloutplugins/status`.
+type Uses = BTreeSet<String>;
+
+fn granted() -> Uses {
+    let is_served = |resource: &str| bed().hold == Hold::Policy || !resource.starts_with("mutating");
+    RIGHTS
+        .iter()
+        .filter(|right| is_served(right.resource))
+        .flat_map(|right| {
+            let part = right.subresource.map(|part| format!("/{part}")).unwrap_or_default();
+            right.verbs.iter().map(move |verb| format!("{verb} {}{part}", right.resource))
+        })
+        .collect()
+}
+
+fn described(request: &Request) -> String {
+    let object = request.object();
+    let part = if object.subresource.is_empty() { String::new() } else { format!("/{}", object.subresource) };
+    format!("{} {}{part}", request.verb, object.resource)
+}
+
+/// What the controller's account asked for since then, and whether it was let.
+fn asked(start: u64) -> (Uses, Uses) {
+    let requests = audit::since(&bed().audit_log.clone().unwrap(), start);
+    let mine = requests.iter().filter(|request| {
+        request.is_windlass() && !request.object().resource.is_empty() && !is_everybodys(request)
+    });
+    let (mut used, mut refused) = (Uses::new(), Uses::new());
+    for request in mine {
+        let answer = request.response_status.as_ref().map_or(0, |answer| answer.code);
+        let into = if answer == 403 { &mut refused } else { &mut used };
+        into.insert(described(request));
+    }
+    (used, refused)
+}
+
+/// The audit log is written in batches: a request of our own is the last one.
+async fn until_logged(start: u64) {
+    static COUNT: AtomicU32 = AtomicU32::new(0);
+    let mark = format!("mark-{}", COUNT.fetch_add(1, Ordering::Relaxed));
+    bed().kubectl(User::Admin, &["delete", "configmap", &mark], "");
+    let log = bed().audit_log.clone().unwrap();
+    until("the audit log has everything", async || {
+        audit::since(&log, start).iter().any(|request| request.object().name == mark).then_some(())
+    })
+    .await;
+}
+
+/// What every user may ask, and kinds that this server does not have.
+fn is_everybodys(request: &Request) -> bool {
+    let resource = request.object().resource;
+    resource == "selfsubjectreviews" || (bed().hold == Hold::Partition && resource.starts_with("mutating"))
+}
+
+/// One run that is aborted, and one that is promoted fully while paused, with one answer lost on the way.
+async fn two_runs(world: &mut World, number: usize) {
+    let lost = format!("lose-answer={number}");
+    world.controller = Some(Launch::cluster_wide(&format!("rights-{number}")).fault(lost).start());
+    let (one, other) = (format!("one-{number}"), format!("other-{number}"));
+    let steps = ["setWeight: 50", "pause: {}", "setWeight: 100"];
+    world.healthy(&one, 2, &steps).await;
+    world.set_image(&one, "app:v2");
+    world.until_paused_at(&one, 1).await;
+    world.patch_status(&one, r#"{"status":{"abort":true}}"#);
+    world.until_reverted(&one).await;
+    if number == 1 {
+        world.healthy(&other, 2, &steps).await;
+        world.set_image(&other, "app:v2");
+        let target = world.until_paused_at(&other, 1).await.updated_revision.unwrap();
+        world.patch(&format!("rp/{other}"), r#"{"spec":{"paused":true}}"#);
+        world.patch_status(&other, r#"{"status":{"promoteFull":true}}"#);
+        world.until_completed(&other, &target).await;
+    }
+    world.kubectl(&["delete", "rp", "--all"]);
+    let mut controller = world.controller.take().unwrap();
+    controller.signal("TERM");
+    until("it has given its lease back and ended", async || controller.ended()).await;
+}
+
+#[tokio::test]
+async fn every_right_is_used_and_nothing_is_asked_for_that_is_not_granted() {
+    let _turn = crate::turn().await;
+    test("rights", async |world| {
+        world.kill_controller();
+        let lease = ["delete", "lease", "windlass", "--namespace=windlass", "--ignore-not-found"];
+        bed().kubectl_ok(User::Admin, &lease, "");
+        let start = audit::position(&bed().audit_log.clone().unwrap());
+        let wanted = granted();
+        // Which write deletes a pod is found by losing one answer after another.
+        for number in 1..=30 {
+            two_runs(world, number).await;
+            until_logged(start).await;
+            let done = asked(start).0.is_superset(&wanted);
+            if done {
+                break;
+            }
+        }
+        until_logged(start).await;
+        let (used, refused) = asked(start);
+        assert_eq!(wanted.difference(&used).collect::<Vec<_>>(), [] as [&String; 0], "granted and not used");
+        assert_eq!(used.difference(&wanted).collect::<Vec<_>>(), [] as [&String; 0], "used and not granted");
+        assert_eq!(refused, Uses::new());
+    })
+    .await;
+}
