@@ -2,15 +2,13 @@
 //! right before each of them, and in a third one the answer to each of them is lost. Every time the story ends where it
 //! ends undisturbed, no pod goes that would not have gone, and no event is told more than once more.
 
-use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::{Arc, Mutex};
+use std::cell::{Cell, RefCell};
 use std::time::Duration;
 
 use futures::{StreamExt, stream};
 use tokio::sync::Semaphore;
-use tokio::task::JoinHandle;
 use windlass_bed::audit;
-use windlass_bed::{Controller, Launch, Story, World, bed, test_without_controller};
+use windlass_bed::{Controller, Launch, Story, World, bed, test_without_controller, until_within};
 use windlass_workloads::Hold;
 
 use crate::usual::{Usual, deletions, usual, writes_in};
@@ -18,44 +16,43 @@ use crate::usual::{Usual, deletions, usual, writes_in};
 /// How many runs are under way at once, over all stories.
 static SEATS: Semaphore = Semaphore::const_new(6);
 
+/// No story takes longer.
+const LONGEST: Duration = Duration::from_secs(30 * 60);
+
 /// What is wrong at a write.
 const FAULTS: [&str; 3] = ["kill-after", "kill-before", "lose-answer"];
 
-/// A controller that is started anew when it crashes, as a Deployment does.
+/// A controller that is started anew when it has crashed, as a Deployment does; the new one has no fault.
 struct Kept {
-    controller: Arc<Mutex<Controller>>,
-    crashed: Arc<AtomicBool>,
-    task: JoinHandle<()>,
+    launch: Launch,
+    controller: RefCell<Controller>,
+    crashed: Cell<bool>,
 }
 
 impl Kept {
     fn start(namespace: &str, fault: &str) -> Self {
         let launch = Launch::new(namespace);
-        let controller = Arc::new(Mutex::new(launch.clone().fault(fault.to_owned()).start()));
-        let crashed = Arc::new(AtomicBool::new(false));
-        let (patient, told) = (Arc::clone(&controller), Arc::clone(&crashed));
-        let task = tokio::spawn(async move {
-            loop {
-                if patient.lock().unwrap().ended().is_some() {
-                    told.store(true, Ordering::SeqCst);
-                    *patient.lock().unwrap() = launch.start();
-                }
-                tokio::time::sleep(Duration::from_millis(10)).await;
-            }
-        });
-        Self { controller, crashed, task }
+        let controller = RefCell::new(launch.clone().fault(fault.to_owned()).start());
+        Self { launch, controller, crashed: Cell::new(false) }
+    }
+
+    /// Looks after it while the story is told.
+    async fn during(&self, story: impl Future<Output = ()>) {
+        let keep = async {
+            until_within(LONGEST, "it crashes", async || self.controller.borrow_mut().ended()).await;
+            self.crashed.set(true);
+            self.controller.replace(self.launch.start());
+            std::future::pending::<()>().await;
+        };
+        tokio::select! {
+            () = story => {}
+            () = keep => {}
+        }
     }
 
     /// The fault was felt.
     fn was_hit(&self) -> bool {
-        let lost = || self.controller.lock().unwrap().logged().contains("a test's doing");
-        self.crashed.load(Ordering::SeqCst) || lost()
-    }
-}
-
-impl Drop for Kept {
-    fn drop(&mut self) {
-        self.task.abort();
+        self.crashed.get() || self.controller.borrow().logged().contains("a test's doing")
     }
 }
 
@@ -67,9 +64,12 @@ async fn disturbed(story: Story, fault: String, usual: &Usual) -> (String, bool)
     test_without_controller(&name, async |world: &mut World| {
         let record = world.record().await;
         let kept = Kept::start(&world.namespace, &fault);
-        story.begin(world).await;
-        story.play(world).await;
-        world.until_ends_as("web", &usual.ending).await;
+        let told = async {
+            story.begin(world).await;
+            story.play(world).await;
+            world.until_ends_as("web", &usual.ending).await;
+        };
+        kept.during(told).await;
         let differences = world.deeds("web", &record).await.differences(&usual.deeds);
         assert!(differences.is_empty(), "{story:?} with {fault}: {differences:#?}");
         outcome = Some((world.namespace.clone(), kept.was_hit()));

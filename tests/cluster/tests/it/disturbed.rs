@@ -110,7 +110,7 @@ async fn slow_answers_are_waited_for() {
 #[tokio::test]
 async fn an_answer_that_does_not_come_is_given_up() {
     ends_as_usual("no-answer", Story::Run, &[], async |_, proxy| {
-        proxy.disturb("/statefulsets/", 1, Disturbance::Slow(Duration::from_mins(5)));
+        proxy.disturb("/statefulsets/", 1, Disturbance::Slow(Duration::from_secs(5 * 60)));
     })
     .await;
 }

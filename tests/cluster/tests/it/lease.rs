@@ -229,7 +229,7 @@ async fn a_renewal_whose_answer_never_comes_does_not_cost_the_lead() {
         let proxy = Proxy::start(&world.namespace).await;
         let controller = Launch::elected(&world.namespace, "6s").through(&proxy.kubeconfig).start();
         world.until_leads(&controller).await;
-        proxy.disturb("/leases/", 1, Disturbance::Slow(Duration::from_mins(5)));
+        proxy.disturb("/leases/", 1, Disturbance::Slow(Duration::from_secs(5 * 60)));
         until("two more renewals were made", async || {
             let passed = proxy.passed();
             let slow = passed.iter().position(|write| write.disturbed.is_some())?;
