@@ -19,6 +19,9 @@ WorkloadCannotBeHeld (person)
 WorkloadTaken (person)
   StatefulSet web belongs to the rollout other already; a workload has one rollout
   until: delete this rollout or other
+StatusFromNewerVersion (person)
+  what is remembered of this rollout was written by a newer version of Windlass (status.memo has version 2, this one knows 1)
+  until: run that version again, or clear status.memo: this one then starts the run anew
 ControllerLags
   waiting for the workload's own controller to catch up with the latest change
   until: the workload's controller observes it, usually at once; is that controller running?
