@@ -21,16 +21,20 @@ async fn until_nothing_guards(world: &World) {
     world.apply(&manifests::stateful_set("probe", 0, "app:v0"));
     world.kubectl(&["label", "sts/probe", "windlass.sh/rollout=probe"]);
     let namespace = format!("--namespace={}", world.namespace);
+    let is_taken = |arguments: &[&str]| {
+        let arguments: Vec<&str> =
+            [namespace.as_str()].into_iter().chain(arguments.iter().copied()).collect();
+        bed().kubectl(User::Developer, &arguments, "").status.success()
+    };
+    let lower = r#"{"spec":{"updateStrategy":{"rollingUpdate":{"partition":0}}}}"#;
     let mut attempt = 0;
     until("the policies are out of action", async || {
         attempt += 1;
-        let label = format!("windlass.sh/rollout=probe-{attempt}");
-        let relabel = [namespace.as_str(), "label", "sts/probe", &label, "--overwrite"];
-        let free = bed().kubectl(User::Developer, &relabel, "").status.success();
-        let image = format!("app=app:v{attempt}");
-        let change = [namespace.as_str(), "set", "image", "sts/probe", &image];
-        let changed = bed().kubectl(User::Developer, &change, "").status.success();
-        (free && changed && world.partition("probe").await == 0).then_some(())
+        let (label, image) = (format!("windlass.sh/rollout=probe-{attempt}"), format!("app=app:v{attempt}"));
+        let taken = is_taken(&["label", "sts/probe", &label, "--overwrite"])
+            && is_taken(&["patch", "sts/probe", "--patch", lower])
+            && is_taken(&["set", "image", "sts/probe", &image]);
+        (taken && world.partition("probe").await == 0).then_some(())
     })
     .await;
 }
