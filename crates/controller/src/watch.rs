@@ -84,6 +84,7 @@ fn take<K: Cached + Slimmed>(event: Event<Slim<K>>, listing: &mut Listing, cache
             let before = caches.is_synced();
             caches.mark_synced(K::KIND);
             if !before && caches.is_synced() {
+                tracing::info!("caches are filled");
                 look_at_everything(caches, queue);
             }
             jobs
