@@ -117,6 +117,6 @@ pub(crate) fn look_at_everything(caches: &Caches, queue: &Queue) {
     let rollouts = index.rollouts().map(|rollout| Job::Rollout(Key::of(&rollout.metadata)));
     let workloads = index.claimed_workloads().into_iter().map(Job::Workload);
     let jobs: Vec<Job> = rollouts.chain(workloads).collect();
-    tracing::info!(looks = jobs.len(), "looking at everything");
+    tracing::debug!(looks = jobs.len(), "looking at everything");
     queue.add_all(jobs);
 }
