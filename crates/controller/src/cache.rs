@@ -13,7 +13,7 @@ use k8s_openapi::apimachinery::pkg::apis::meta::v1::ObjectMeta;
 use windlass_api::rollout_plugin::RolloutPlugin;
 use windlass_workloads::{PodView, RevisionView, StatefulSetView, Workload};
 
-pub(crate) use index::{Index, claim};
+pub(crate) use index::Index;
 
 /// Which namespaces are served.
 #[derive(Clone, Debug, PartialEq, Eq)]

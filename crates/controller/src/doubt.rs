@@ -19,14 +19,6 @@ pub(crate) enum Object {
     Event(Key),
 }
 
-impl Object {
-    fn key(&self) -> &Key {
-        match self {
-            Self::Rollout(key) | Self::Workload(key) | Self::Pod(key) | Self::Event(key) => key,
-        }
-    }
-}
-
 /// The objects in doubt.
 #[derive(Clone, Default)]
 pub(crate) struct Doubts(Arc<Mutex<BTreeSet<Object>>>);
@@ -42,11 +34,6 @@ impl Doubts {
 
     pub(crate) fn clear(&self, object: &Object) {
         self.objects().remove(object);
-    }
-
-    /// Everything in doubt in a namespace.
-    pub(crate) fn in_namespace(&self, namespace: &str) -> Vec<Object> {
-        self.objects().iter().filter(|object| object.key().namespace == namespace).cloned().collect()
     }
 
     pub(crate) fn about(&self, object: &Object) -> bool {
@@ -65,8 +52,6 @@ mod tests {
         let (rollout, workload) = (Object::Rollout(key.clone()), Object::Workload(key));
         doubts.raise(workload.clone());
         assert!(doubts.about(&workload) && !doubts.about(&rollout));
-        assert_eq!(doubts.in_namespace("data"), std::slice::from_ref(&workload));
-        assert_eq!(doubts.in_namespace("shop"), []);
         doubts.clear(&workload);
         assert!(!doubts.about(&workload));
     }

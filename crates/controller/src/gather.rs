@@ -3,30 +3,48 @@
 use std::sync::Arc;
 
 use windlass_api::rollout_plugin::RolloutPlugin;
-use windlass_api::{Front, WorkloadTarget};
+use windlass_api::{Asked, Front, WorkloadTarget};
 use windlass_engine::{Refusal, RolloutName, Seen};
 use windlass_workloads::{Hold, Snapshot, missing, observe};
 
 use crate::cache::{Index, Key};
+use crate::doubt::Object;
 
 /// What a decision needs.
 pub(crate) struct Inputs {
     pub(crate) rollout: Arc<RolloutPlugin>,
     pub(crate) name: RolloutName,
+    pub(crate) asked: Asked,
     pub(crate) seen: Seen,
     pub(crate) snapshot: Option<Snapshot>,
+}
+
+impl Inputs {
+    /// Everything that a decision about these may be written to.
+    pub(crate) fn objects(&self) -> impl Iterator<Item = Object> {
+        let key = Key::of(&self.rollout.metadata);
+        let named = |name: &str| Key { namespace: key.namespace.clone(), name: name.to_owned() };
+        let owned = self.snapshot.iter().flat_map(|snapshot| {
+            let pods = snapshot.pods.iter().map(|pod| Object::Pod(named(&pod.name)));
+            std::iter::once(Object::Workload(named(snapshot.workload.name()))).chain(pods)
+        });
+        let owned: Vec<Object> = owned.collect();
+        std::iter::once(Object::Rollout(key)).chain(owned)
+    }
 }
 
 /// What a decision needs, unless the rollout is gone.
 pub(crate) fn gather(index: &Index, key: &Key, hold: Hold) -> Option<Inputs> {
     let rollout = Arc::clone(index.rollout(key)?);
     let name = RolloutName::new(&key.name);
-    let (seen, snapshot) = match rollout.workload() {
-        Ok(target) => look(index, key, &name, &target, hold),
+    let asked = rollout.asked();
+    let (seen, snapshot) = match (&asked.refusal, rollout.workload()) {
+        (Some(refusal), _) => (Seen::Refused(refusal.clone()), None),
+        (None, Ok(target)) => look(index, key, &name, &target, hold),
         // The front tells what is wrong with the reference; there is nothing to look at.
-        Err(flaw) => (Seen::Refused(Refusal::Missing { workload: flaw.text }), None),
+        (None, Err(flaw)) => (Seen::Refused(Refusal::Missing { workload: flaw.text }), None),
     };
-    Some(Inputs { rollout, name, seen, snapshot })
+    Some(Inputs { rollout, name, asked, seen, snapshot })
 }
 
 fn look(
@@ -53,7 +71,7 @@ fn look(
 fn taken_by(index: &Index, workload: &Key, name: &RolloutName) -> Option<RolloutName> {
     let labelled = index
         .has_its_rollout(workload)
-        .then(|| index.workload(workload).and_then(|it| crate::cache::claim(it).cloned()))
+        .then(|| index.workload(workload).and_then(|it| it.rollout().cloned()))
         .flatten();
     let owner = labelled.or_else(|| {
         index

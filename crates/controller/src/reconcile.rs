@@ -10,7 +10,7 @@ use k8s_openapi::api::core::v1::Pod;
 use tokio::time::Instant;
 use windlass_api::rollout_plugin::{RolloutPlugin, RolloutPluginStatus};
 use windlass_api::{Circumstances, EventText, Front, Report};
-use windlass_engine::{Decision, Order, Seen, decide};
+use windlass_engine::{Decision, Order, decide};
 use windlass_workloads::{
     Snapshot, StatefulSetView, Workload, WorkloadPatch, Write, give_back, is_undone, write,
 };
@@ -23,7 +23,7 @@ use crate::guard::Guard;
 use crate::metrics::Metrics;
 use crate::queue::Queue;
 use crate::retry;
-use crate::writer::{TIME_LIMIT, WriteError, Writer};
+use crate::writer::{WriteError, Writer};
 
 /// Counters and texts may move again with the next pod: they are stored once they have stood for this long.
 const SETTLE: Duration = Duration::from_secs(1);
@@ -184,9 +184,6 @@ fn conclude(context: &Context, job: &Job, result: Result<Option<Instant>, WriteE
 }
 
 async fn look_at_rollout(context: &Context, job: &Job, key: &Key) -> Result<Option<Instant>, WriteError> {
-    for object in context.writer.in_doubt(&key.namespace) {
-        clear_doubt(context, &object).await?;
-    }
     for _ in 0..WRITES_IN_A_ROW {
         let inputs = gather(&context.caches.read(), key, context.guard.hold());
         let Some(inputs) = inputs else {
@@ -203,6 +200,13 @@ async fn look_at_rollout(context: &Context, job: &Job, key: &Key) -> Result<Opti
             return Ok(None);
         }
         context.update(job, |note| note.last_seen = Some(Arc::clone(&inputs.rollout)));
+        let doubts = context.writer.in_doubt(inputs.objects());
+        if !doubts.is_empty() {
+            for object in &doubts {
+                clear_doubt(context, object).await?;
+            }
+            continue;
+        }
         match look_once(context, job, key, &inputs).await {
             Ok(Looked::Wrote) => {}
             Ok(Looked::Until(look_again)) => return Ok(look_again),
@@ -227,11 +231,9 @@ async fn look_once(context: &Context, job: &Job, key: &Key, inputs: &Inputs) -> 
     if rollout.metadata.deletion_timestamp.is_some() {
         return Ok(Looked::Until(None));
     }
-    let asked = rollout.asked();
+    let asked = &inputs.asked;
     let plan = asked.plan.as_ref().map_err(Vec::as_slice);
-    let refused = asked.refusal.map(Seen::Refused);
-    let seen = refused.as_ref().unwrap_or(&inputs.seen);
-    let decision = decide(now, plan, seen, &asked.memo, &asked.intents);
+    let decision = decide(now, plan, &inputs.seen, &asked.memo, &asked.intents);
     if decision.lift_pause {
         let answer = context.writer.lift_pause(rollout).await?;
         take_in(context, &answer);
@@ -244,7 +246,7 @@ async fn look_once(context: &Context, job: &Job, key: &Key, inputs: &Inputs) -> 
     }
     let guard = context.guard.note();
     let circumstances = Circumstances { failure: note.failure.as_deref(), guard: Some(&guard) };
-    let report = rollout.report(now, seen, &decision, circumstances);
+    let report = rollout.report(now, &inputs.seen, &decision, circumstances);
     let wake = decision.wake.map(|at| instant(now, at));
     let settles = match settle(context, job, &note, rollout, &report) {
         Settled::Store => {
@@ -431,17 +433,17 @@ fn undone(context: &Context, key: &Key, patch: &WorkloadPatch) -> WriteError {
 async fn clear_doubt(context: &Context, object: &Object) -> Result<(), WriteError> {
     match object {
         Object::Rollout(key) => {
-            if let Some(found) = context.writer.read::<RolloutPlugin>(key, TIME_LIMIT).await? {
+            if let Some(found) = context.writer.read::<RolloutPlugin>(key).await? {
                 take_in(context, &found);
             }
         }
         Object::Workload(key) => {
-            if let Some(found) = context.writer.read::<StatefulSet>(key, TIME_LIMIT).await? {
+            if let Some(found) = context.writer.read::<StatefulSet>(key).await? {
                 take_in(context, &found);
             }
         }
         Object::Pod(key) => {
-            if let Some(found) = context.writer.read::<Pod>(key, TIME_LIMIT).await? {
+            if let Some(found) = context.writer.read::<Pod>(key).await? {
                 take_in(context, &found);
             }
         }
@@ -458,7 +460,7 @@ async fn look_at_workload(context: &Context, key: &Key) -> Result<Option<Instant
         if index.has_its_rollout(key) {
             return Ok(None);
         }
-        index.workload(key).filter(|workload| crate::cache::claim(workload).is_some()).cloned()
+        index.workload(key).filter(|workload| workload.rollout().is_some()).cloned()
     };
     let Some(workload) = workload else { return Ok(None) };
     tracing::info!(namespace = key.namespace, workload = key.name, "giving back: its rollout is gone");

@@ -1,4 +1,4 @@
-//! Objects as they are read from a watch: without the parts that nobody here reads. Who wrote which field is the
+//! Objects as they are read, from a watch or an answer: without the parts that nobody here reads. Who wrote which field is the
 //! largest part of most objects, and reading it would be most of the work.
 
 use std::borrow::Cow;
@@ -12,7 +12,7 @@ use k8s_openapi::api::apps::v1::{
 use k8s_openapi::api::core::v1::{Pod, PodStatus};
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::{ObjectMeta, OwnerReference, Time};
 use kube::Resource;
-use serde::{Deserialize, Deserializer};
+use serde::{Deserialize, Deserializer, Serialize, Serializer};
 use serde_json::Value;
 use windlass_api::rollout_plugin::{RolloutPlugin, RolloutPluginSpec, RolloutPluginStatus};
 
@@ -31,6 +31,12 @@ pub(crate) trait Slimmed: Resource<DynamicType = (), Scope = NamespaceResourceSc
 impl<'de, K: Slimmed> Deserialize<'de> for Slim<K> {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
         K::Read::deserialize(deserializer).map(|read| Self(K::from_read(read)))
+    }
+}
+
+impl<K: Serialize> Serialize for Slim<K> {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        self.0.serialize(serializer)
     }
 }
 

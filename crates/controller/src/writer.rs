@@ -4,14 +4,12 @@
 use std::fmt::Debug;
 use std::time::Duration;
 
-use k8s_openapi::NamespaceResourceScope;
 use k8s_openapi::api::apps::v1::StatefulSet;
 use k8s_openapi::api::coordination::v1::Lease;
 use k8s_openapi::api::core::v1::{Event, Pod};
 use kube::api::{DeleteParams, ListParams, Patch, PatchParams, PostParams, Preconditions};
 use kube::core::Status;
-use kube::{Api, Client, Resource};
-use serde::de::DeserializeOwned;
+use kube::{Api, Client};
 use serde_json::json;
 use thiserror::Error;
 use tokio::time::Instant;
@@ -24,11 +22,12 @@ use crate::cache::Key;
 use crate::doubt::{Doubts, Object};
 use crate::fence::{Allowed, Fence};
 use crate::patience::Patience;
+use crate::slim::{Slim, Slimmed};
 
 /// The name under which our fields are owned.
 const FIELD_MANAGER: &str = "windlass";
 /// Longer than any healthy answer, shorter than anybody's patience.
-pub(crate) const TIME_LIMIT: Duration = Duration::from_secs(15);
+const TIME_LIMIT: Duration = Duration::from_secs(15);
 
 /// The one place that writes.
 #[derive(Clone)]
@@ -126,11 +125,12 @@ impl Writer {
         let key = Key::of(&rollout.metadata);
         let mut changed = rollout.clone();
         changed.status = Some(status);
-        let api: Api<RolloutPlugin> = Api::namespaced(self.client.clone(), &key.namespace);
+        let changed = Slim(changed);
+        let api: Api<Slim<RolloutPlugin>> = Api::namespaced(self.client.clone(), &key.namespace);
         let post = PostParams { field_manager: Some(FIELD_MANAGER.to_owned()), ..PostParams::default() };
         let sent = api.replace_status(&key.name, &post, &changed);
         let what = format!("storing the status of rollout {key}");
-        self.send_to(Object::Rollout(key.clone()), what, sent).await
+        self.send_to(Object::Rollout(key.clone()), what, sent).await.map(|answer| answer.0)
     }
 
     /// Takes a person's pause off, because full promotion was asked for.
@@ -140,11 +140,11 @@ impl Writer {
             "metadata": {"uid": rollout.metadata.uid, "resourceVersion": rollout.metadata.resource_version},
             "spec": {"paused": false},
         });
-        let api: Api<RolloutPlugin> = Api::namespaced(self.client.clone(), &key.namespace);
+        let api: Api<Slim<RolloutPlugin>> = Api::namespaced(self.client.clone(), &key.namespace);
         let (params, patch) = (patch_params(), Patch::Merge(&body));
         let sent = api.patch(&key.name, &params, &patch);
         let what = format!("lifting the pause of rollout {key}");
-        self.send_to(Object::Rollout(key.clone()), what, sent).await
+        self.send_to(Object::Rollout(key.clone()), what, sent).await.map(|answer| answer.0)
     }
 
     /// Patches a workload; the patch carries its preconditions.
@@ -156,11 +156,12 @@ impl Writer {
         let what = format!("patching {} {namespace}/{}", patch.kind.as_str(), patch.name);
         match patch.kind {
             WorkloadKind::StatefulSet => {
-                let api: Api<StatefulSet> = Api::namespaced(self.client.clone(), namespace);
+                let api: Api<Slim<StatefulSet>> = Api::namespaced(self.client.clone(), namespace);
                 let body = Patch::Json::<()>(patch.patch.clone());
                 let key = Key { namespace: namespace.to_owned(), name: patch.name.clone() };
                 let params = patch_params();
-                self.send_to(Object::Workload(key), what, api.patch(&patch.name, &params, &body)).await
+                let sent = api.patch(&patch.name, &params, &body);
+                self.send_to(Object::Workload(key), what, sent).await.map(|answer| answer.0)
             }
         }
     }
@@ -222,17 +223,19 @@ impl Writer {
     }
 
     /// Reads an object again that may be another than we know.
-    pub(crate) async fn read<K>(&self, key: &Key, limit: Duration) -> Result<Option<K>, WriteError>
+    pub(crate) async fn read<K>(&self, key: &Key) -> Result<Option<K>, WriteError>
     where
-        K: Resource<DynamicType = (), Scope = NamespaceResourceScope> + Clone + Debug + DeserializeOwned,
+        K: Slimmed + Clone + Debug,
     {
-        let api: Api<K> = Api::namespaced(self.client.clone(), &key.namespace);
-        finish(format!("reading {} {key}", K::kind(&())), limit, api.get_opt(&key.name)).await
+        let api: Api<Slim<K>> = Api::namespaced(self.client.clone(), &key.namespace);
+        let read =
+            finish(format!("reading {} {key}", K::kind(&())), TIME_LIMIT, api.get_opt(&key.name)).await?;
+        Ok(read.map(|read| read.0))
     }
 
-    /// What has to be read in a namespace before anything is decided there.
-    pub(crate) fn in_doubt(&self, namespace: &str) -> Vec<Object> {
-        self.doubts.in_namespace(namespace)
+    /// Those of these objects that have to be read before anything is decided about them.
+    pub(crate) fn in_doubt(&self, objects: impl Iterator<Item = Object>) -> Vec<Object> {
+        objects.filter(|object| self.doubts.about(object)).collect()
     }
 
     /// The object was read: it may be written to again.

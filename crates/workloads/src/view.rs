@@ -26,6 +26,29 @@ pub enum Workload {
     StatefulSet(StatefulSetView),
 }
 
+impl Workload {
+    /// Its name.
+    pub fn name(&self) -> &str {
+        match self {
+            Self::StatefulSet(set) => &set.name,
+        }
+    }
+
+    /// Its identity.
+    pub fn uid(&self) -> &str {
+        match self {
+            Self::StatefulSet(set) => &set.uid,
+        }
+    }
+
+    /// The rollout that its label names.
+    pub fn rollout(&self) -> Option<&String> {
+        match self {
+            Self::StatefulSet(set) => set.rollout.as_ref(),
+        }
+    }
+}
+
 /// Everything a lens looks at.
 #[derive(Clone, Debug)]
 pub struct Snapshot {

@@ -212,6 +212,16 @@ impl World {
         self.rollout(name).await.status.unwrap_or_default()
     }
 
+    /// The status of a rollout that cannot be read as one, once it has this phase.
+    pub async fn until_raw_status(&self, name: &str, phase: &str) -> serde_json::Value {
+        until("the rollout says so", async || {
+            let text = self.kubectl(&["get", "rp", name, "-o", "json"]);
+            let rollout: serde_json::Value = serde_json::from_str(&text).unwrap();
+            (rollout["status"]["phase"] == phase).then(|| rollout["status"].clone())
+        })
+        .await
+    }
+
     /// The set.
     pub async fn set(&self, name: &str) -> StatefulSet {
         let api: Api<StatefulSet> = Api::namespaced(self.client(), &self.namespace);

@@ -49,7 +49,7 @@ impl Index {
     /// A workload with everything it owns.
     pub(crate) fn snapshot(&self, key: &Key) -> Option<Snapshot> {
         let workload = self.workloads.get(key)?;
-        let children = self.children.get(uid(workload));
+        let children = self.children.get(workload.uid());
         Some(Snapshot {
             workload: Workload::clone(workload),
             pods: children.map(|it| it.pods.values().cloned().collect()).unwrap_or_default(),
@@ -96,7 +96,7 @@ impl Index {
 
     pub(crate) fn keep_workload(&mut self, key: &Key, version: u64, workload: Workload) -> Vec<Job> {
         let (new_uid, old_uid) =
-            (uid(&workload).to_owned(), self.workloads.get(key).map(|old| uid(old).to_owned()));
+            (workload.uid().to_owned(), self.workloads.get(key).map(|old| old.uid().to_owned()));
         if !self.workloads.keep(key.clone(), version, Arc::new(workload)) {
             return Vec::new();
         }
@@ -109,7 +109,7 @@ impl Index {
 
     pub(crate) fn forget_workload(&mut self, key: &Key) -> Vec<Job> {
         if let Some(workload) = self.workloads.forget(key) {
-            self.workload_by_uid.remove(uid(&workload));
+            self.workload_by_uid.remove(workload.uid());
         }
         self.concerned(key)
     }
@@ -133,7 +133,7 @@ impl Index {
 
     /// A pod that we deleted and that the server no longer shows: it counts as going until the watch says so.
     pub(crate) fn pod_is_going(&mut self, snapshot: &Snapshot, pod: &str) {
-        if let Some(children) = self.children.get_mut(uid(&snapshot.workload)) {
+        if let Some(children) = self.children.get_mut(snapshot.workload.uid()) {
             let name = children.pods.values().find(|it| it.uid == pod).map(|it| it.name.clone());
             if let Some(name) = name {
                 children.pods.forget(&name);
@@ -220,7 +220,7 @@ impl Index {
             .rollouts_of(workload)
             .map(|name| Job::Rollout(Key { namespace: workload.namespace.clone(), name: name.clone() }))
             .collect();
-        let claimed = self.workloads.get(workload).is_some_and(|it| claim(it).is_some());
+        let claimed = self.workloads.get(workload).is_some_and(|it| it.rollout().is_some());
         if claimed && !self.has_its_rollout(workload) {
             jobs.push(Job::Workload(workload.clone()));
         }
@@ -229,7 +229,7 @@ impl Index {
 
     /// The rollout that a workload's label names exists and refers to it, as far as it can be read.
     pub(crate) fn has_its_rollout(&self, workload: &Key) -> bool {
-        let Some(claim) = self.workloads.get(workload).and_then(|it| claim(it)) else { return false };
+        let Some(claim) = self.workloads.get(workload).and_then(|it| it.rollout()) else { return false };
         let named = Key { namespace: workload.namespace.clone(), name: claim.clone() };
         let unreadable = self.rollouts.get(&named).is_some_and(|it| it.spec.unreadable.is_some());
         unreadable || self.rollouts_of(workload).any(|name| name == claim)
@@ -239,7 +239,8 @@ impl Index {
     pub(crate) fn claimed_workloads(&self) -> Vec<Key> {
         let mut keys: Vec<Key> = Vec::new();
         for key in self.workloads.keys() {
-            if self.workloads.get(key).is_some_and(|it| claim(it).is_some()) && !self.has_its_rollout(key) {
+            if self.workloads.get(key).is_some_and(|it| it.rollout().is_some()) && !self.has_its_rollout(key)
+            {
                 keys.push(key.clone());
             }
         }
@@ -251,17 +252,4 @@ impl Index {
 fn target(rollout: &RolloutPlugin) -> Option<Key> {
     let target = rollout.workload().ok()?;
     Some(Key { namespace: rollout.metadata.namespace.clone()?, name: target.name })
-}
-
-fn uid(workload: &Workload) -> &str {
-    match workload {
-        Workload::StatefulSet(set) => &set.uid,
-    }
-}
-
-/// The rollout that a workload's label names.
-pub(crate) fn claim(workload: &Workload) -> Option<&String> {
-    match workload {
-        Workload::StatefulSet(set) => set.rollout.as_ref(),
-    }
 }

@@ -5,8 +5,12 @@ mod policies;
 mod rights;
 mod server;
 mod uninstall;
+mod unreadable;
 
 use tokio::sync::{Mutex, MutexGuard};
+
+/// Promotes the pause that is shown.
+const PROMOTE: &str = r#"{"status":{"pauseConditions":null}}"#;
 
 /// The control plane is this test's alone until the answer is dropped.
 async fn alone() -> MutexGuard<'static, ()> {
