@@ -5,7 +5,7 @@ use std::sync::Arc;
 use windlass_api::rollout_plugin::RolloutPlugin;
 use windlass_api::{Asked, Front, WorkloadTarget};
 use windlass_engine::{Refusal, RolloutName, Seen};
-use windlass_workloads::{Hold, Snapshot, missing, observe};
+use windlass_workloads::{Holder, Snapshot, missing, observe};
 
 use crate::cache::{Index, Key};
 use crate::doubt::Object;
@@ -34,7 +34,7 @@ impl Inputs {
 }
 
 /// What a decision needs, unless the rollout is gone.
-pub(crate) fn gather(index: &Index, key: &Key, hold: Hold) -> Option<Inputs> {
+pub(crate) fn gather(index: &Index, key: &Key, hold: Holder) -> Option<Inputs> {
     let rollout = Arc::clone(index.rollout(key)?);
     let name = RolloutName::new(&key.name);
     let asked = rollout.asked();
@@ -52,7 +52,7 @@ fn look(
     key: &Key,
     name: &RolloutName,
     target: &WorkloadTarget,
-    hold: Hold,
+    hold: Holder,
 ) -> (Seen, Option<Snapshot>) {
     let workload = Key { namespace: key.namespace.clone(), name: target.name.clone() };
     let Some(snapshot) = index.snapshot(&workload) else {

@@ -12,7 +12,7 @@ use kube::runtime::{WatchStreamExt, watcher};
 use kube::{Api, Client};
 use tokio::task::JoinSet;
 use windlass_api::GuardNote;
-use windlass_workloads::{Hold, Installed, Known, choose_hold, judge};
+use windlass_workloads::{Holder, Installed, Known, choose_holder, judge};
 
 /// The kinds of objects that guard.
 const KINDS: [(&str, &str); 4] = [
@@ -26,39 +26,25 @@ const PREFIX: &str = "windlass-";
 
 /// What holds a new template, if a person says so.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum HoldChoice {
+pub enum HolderChoice {
     /// What the server has.
     FindOut,
     /// This.
-    Always(Hold),
+    Always(Holder),
 }
 
 /// What holds, and whether that is guarded.
 pub(crate) struct Guard {
-    hold: Hold,
+    hold: Holder,
     me: String,
     served: Vec<ApiResource>,
     state: RwLock<State>,
 }
 
 struct State {
-    policies: Followed,
+    /// What is known of the policies, by kind and name; none if we may not read them.
+    policies: Option<BTreeMap<(String, String), Installed>>,
     note: Arc<GuardNote>,
-}
-
-/// What is known of the policies, by kind and name.
-enum Followed {
-    Readable(BTreeMap<(String, String), Installed>),
-    Unreadable,
-}
-
-impl Followed {
-    fn known(&self) -> Known {
-        match self {
-            Self::Readable(all) => Known::Installed(all.values().cloned().collect()),
-            Self::Unreadable => Known::Unreadable,
-        }
-    }
 }
 
 /// Our policies and bindings, as a server was found to have them.
@@ -91,11 +77,7 @@ impl Policies {
 
     /// For judging them. One kind that we may not read leaves all in the dark.
     pub fn known(&self) -> Known {
-        if self.refused.is_empty() {
-            Known::Installed(self.installed.values().cloned().collect())
-        } else {
-            Known::Unreadable
-        }
+        known(self.refused.is_empty().then_some(&self.installed))
     }
 
     /// Whether the server has mutating policies at all.
@@ -106,28 +88,25 @@ impl Policies {
 
 impl Guard {
     /// Asks the server who we are and which policies it has.
-    pub(crate) async fn find_out(client: &Client, choice: HoldChoice) -> kube::Result<Self> {
+    pub(crate) async fn find_out(client: &Client, choice: HolderChoice) -> kube::Result<Self> {
         let review: Api<SelfSubjectReview> = Api::all(client.clone());
         let me = review.create(&PostParams::default(), &SelfSubjectReview::default()).await?;
         let me = me.status.and_then(|status| status.user_info).and_then(|user| user.username);
         let me = me.unwrap_or_default();
         let found = Policies::read(client).await?;
         let hold = match choice {
-            HoldChoice::FindOut => choose_hold(&found.known()),
-            HoldChoice::Always(hold) => hold,
+            HolderChoice::FindOut => choose_holder(&found.known()),
+            HolderChoice::Always(hold) => hold,
         };
-        let (served, policies) = if found.refused.is_empty() {
-            (found.served, Followed::Readable(found.installed))
-        } else {
-            (Vec::new(), Followed::Unreadable)
-        };
-        let note = Arc::new(note(hold, &me, &policies));
+        let (served, policies) =
+            if found.refused.is_empty() { (found.served, Some(found.installed)) } else { (Vec::new(), None) };
+        let note = Arc::new(note(hold, &me, policies.as_ref()));
         tracing::info!(identity = me, ?hold, guarded = note.status, text = note.message, "the hold");
         Ok(Self { hold, me, served, state: RwLock::new(State { policies, note }) })
     }
 
     /// What holds a new template here.
-    pub(crate) fn hold(&self) -> Hold {
+    pub(crate) fn hold(&self) -> Holder {
         self.hold
     }
 
@@ -144,10 +123,10 @@ impl Guard {
     /// Takes a change of the policies in; true when the judgement is another one now.
     fn change(&self, change: impl FnOnce(&mut BTreeMap<(String, String), Installed>)) -> bool {
         let mut state = self.state.write().unwrap_or_else(PoisonError::into_inner);
-        if let Followed::Readable(all) = &mut state.policies {
+        if let Some(all) = &mut state.policies {
             change(all);
         }
-        let now = note(self.hold, &self.me, &state.policies);
+        let now = note(self.hold, &self.me, state.policies.as_ref());
         if now == *state.note {
             return false;
         }
@@ -216,8 +195,12 @@ fn ours(kind: &str, object: &DynamicObject) -> Option<((String, String), Install
     Some(((kind.to_owned(), name.clone()), Installed { kind: kind.to_owned(), name, spec }))
 }
 
-fn note(hold: Hold, me: &str, policies: &Followed) -> GuardNote {
-    let verdict = judge(hold, me, &policies.known());
+fn known(policies: Option<&BTreeMap<(String, String), Installed>>) -> Known {
+    policies.map_or(Known::Unreadable, |all| Known::Installed(all.values().cloned().collect()))
+}
+
+fn note(hold: Holder, me: &str, policies: Option<&BTreeMap<(String, String), Installed>>) -> GuardNote {
+    let verdict = judge(hold, me, &known(policies));
     let words = verdict.explain(hold, me);
     let message = match words.remedy {
         Some(remedy) => format!("{}; {remedy}", words.message),

@@ -5,7 +5,6 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use futures::{StreamExt, pin_mut};
-use jiff::Timestamp;
 use k8s_openapi::api::coordination::v1::{Lease, LeaseSpec};
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::{MicroTime, ObjectMeta};
 use kube::runtime::{WatchStreamExt, watcher};
@@ -14,7 +13,9 @@ use tokio::sync::{Notify, watch};
 use tokio::time::{Instant, sleep_until};
 
 use crate::cache::Key;
+use crate::clock::Clock;
 use crate::lease::{Candidate, Seen, Step};
+use crate::retry;
 use crate::writer::{WriteError, Writer};
 
 /// How a leader is elected.
@@ -35,12 +36,14 @@ pub(crate) struct Leader {
     election: Election,
     candidate: Candidate,
     writer: Writer,
+    clock: Arc<dyn Clock>,
     fence: watch::Sender<Option<Instant>>,
     lease: Option<Lease>,
     seen: Option<Seen>,
     renewed: Option<Instant>,
     /// After a failure nothing is tried before this moment.
     not_before: Instant,
+    failures: u32,
 }
 
 /// What the rest of the controller is told.
@@ -52,17 +55,24 @@ pub(crate) trait Followers: Send + Sync {
 }
 
 impl Leader {
-    pub(crate) fn new(election: Election, writer: Writer, fence: watch::Sender<Option<Instant>>) -> Self {
+    pub(crate) fn new(
+        election: Election,
+        writer: Writer,
+        clock: Arc<dyn Clock>,
+        fence: watch::Sender<Option<Instant>>,
+    ) -> Self {
         let candidate = Candidate { me: election.identity.clone(), duration: election.duration };
         Self {
             election,
             candidate,
             writer,
+            clock,
             fence,
             lease: None,
             seen: None,
             renewed: None,
             not_before: Instant::now(),
+            failures: 0,
         }
     }
 
@@ -155,15 +165,16 @@ impl Leader {
             Ok(lease) => {
                 self.take_in(lease);
                 self.renewed = Some(sent);
+                self.failures = 0;
             }
             // Somebody was faster, or has deleted it. The watch would show it, but perhaps not in time.
             Err(WriteError::Stale { .. } | WriteError::Gone { .. }) => {
-                self.not_before = sent + self.retry();
+                self.not_before = sent + self.wait();
                 self.read().await;
             }
             Err(error) => {
                 tracing::warn!(%error, "cannot take or renew the lease; trying again (--leader-elect=false does without)");
-                self.not_before = sent + self.retry();
+                self.not_before = sent + self.wait();
             }
         }
     }
@@ -177,13 +188,15 @@ impl Leader {
         }
     }
 
-    fn retry(&self) -> Duration {
-        Duration::from_secs(1).min(self.candidate.duration / 6)
+    /// The wait after another failure in a row; never so long that a try would come too late.
+    fn wait(&mut self) -> Duration {
+        self.failures += 1;
+        retry::wait(&self.candidate.me, self.failures).min(self.candidate.duration / 6)
     }
 
     /// The lease as it is when we hold it.
     fn lease_of_mine(&self, known: Option<&Lease>) -> Lease {
-        let now = MicroTime(Timestamp::now());
+        let now = MicroTime(self.clock.now());
         let spec = known.and_then(|lease| lease.spec.clone()).unwrap_or_default();
         let mine = spec.holder_identity.as_deref() == Some(self.candidate.me.as_str());
         let transitions = spec.lease_transitions.unwrap_or_default();

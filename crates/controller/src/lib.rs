@@ -5,6 +5,7 @@
 //! at a time. Nothing is polled, and nothing but the watches is asked of the API server at rest.
 
 mod cache;
+mod clock;
 mod doubt;
 mod event;
 #[cfg(feature = "faults")]
@@ -26,7 +27,6 @@ mod writer;
 
 use std::net::SocketAddr;
 use std::sync::Arc;
-use std::time::Duration;
 
 use futures::future::{BoxFuture, FutureExt};
 use kube::Client;
@@ -45,7 +45,8 @@ use crate::reconcile::Context;
 use crate::writer::Writer;
 
 pub use cache::Scope;
-pub use guard::{HoldChoice, Policies};
+pub use clock::{Clock, WallClock};
+pub use guard::{HolderChoice, Policies};
 pub use leader::Election;
 pub use patience::connect;
 
@@ -64,7 +65,7 @@ pub struct Settings {
     /// Where health and metrics are served; none serves nothing.
     pub listen: Option<SocketAddr>,
     /// What holds a new template.
-    pub hold: HoldChoice,
+    pub hold: HolderChoice,
     /// How a leader is elected; none means that there is no other controller.
     pub election: Option<Election>,
 }
@@ -89,6 +90,7 @@ pub enum RunError {
 pub async fn run(
     client: Client,
     settings: Settings,
+    clock: Arc<dyn Clock>,
     mut shutdown: BoxFuture<'static, ()>,
 ) -> Result<(), RunError> {
     let metrics = Arc::new(Metrics::new(settings.instance.clone()));
@@ -111,13 +113,14 @@ pub async fn run(
         caches: Arc::clone(&caches),
         metrics: Arc::clone(&metrics),
     });
-    let (writer, office) = elect(&client, settings.election, &crew);
+    let (writer, office) = elect(&client, settings.election, &clock, &crew);
     let context = Arc::new(Context::new(
         Arc::clone(&caches),
         Arc::clone(&queue),
         writer,
         Arc::clone(&metrics),
         Arc::clone(&guard),
+        clock,
         settings.instance,
     ));
     watch::spawn(&mut parts, &client, &settings.scope, &caches, &queue);
@@ -145,22 +148,27 @@ pub async fn run(
 }
 
 /// Who we are and what holds here: asked until the server answers.
-async fn find_out(client: &Client, choice: HoldChoice) -> Guard {
-    /// Short enough for a server that is just coming up.
-    const PAUSE: Duration = Duration::from_secs(1);
+async fn find_out(client: &Client, choice: HolderChoice) -> Guard {
+    let mut failures = 0;
     loop {
         match Guard::find_out(client, choice).await {
             Ok(guard) => return guard,
             Err(error) => {
                 tracing::warn!(%error, "cannot ask the API server what holds here; trying again");
-                tokio::time::sleep(PAUSE).await;
+                failures += 1;
+                tokio::time::sleep(retry::wait(&"the hold", failures)).await;
             }
         }
     }
 }
 
 /// The one place that writes, behind the fence that the election moves.
-fn elect(client: &Client, election: Option<Election>, crew: &Arc<Crew>) -> (Writer, Option<Office>) {
+fn elect(
+    client: &Client,
+    election: Option<Election>,
+    clock: &Arc<dyn Clock>,
+    crew: &Arc<Crew>,
+) -> (Writer, Option<Office>) {
     let Some(election) = election else {
         crew.metrics.leads(true);
         return (Writer::new(client.clone(), Fence::Open), None);
@@ -169,7 +177,7 @@ fn elect(client: &Client, election: Option<Election>, crew: &Arc<Crew>) -> (Writ
     let writer = Writer::new(client.clone(), Fence::Leased(fence));
     crew.queue.hold(true);
     let stop = Arc::new(Notify::new());
-    let leader = Leader::new(election, writer.clone(), moves);
+    let leader = Leader::new(election, writer.clone(), Arc::clone(clock), moves);
     let followers: Arc<dyn Followers> = Arc::clone(crew) as Arc<dyn Followers>;
     let leader = tokio::spawn(leader.keep(client.clone(), followers, Arc::clone(&stop)));
     (writer, Some(Office { stop, leader }))

@@ -16,6 +16,7 @@ use windlass_workloads::{
 };
 
 use crate::cache::{Cached, Caches, Job, Key, is_served_by};
+use crate::clock::Clock;
 use crate::doubt::Object;
 use crate::event::event;
 use crate::gather::{Inputs, gather};
@@ -33,11 +34,6 @@ const BETWEEN_TEXTS: Duration = Duration::from_millis(500);
 /// Writes in a row for one rollout before others get their turn. A run needs two to four.
 const WRITES_IN_A_ROW: usize = 16;
 
-/// A move whose answer did not come this often in a row is told. Less is nothing: the next look may find it done.
-const UNSURE_BEFORE_TOLD: u32 = 3;
-/// Events matter less than the work: one that cannot be sent does not hold it up for more tries than this.
-const TRIES_OF_AN_EVENT: u32 = 3;
-
 /// What every worker has.
 pub(crate) struct Context {
     caches: Arc<Caches>,
@@ -45,6 +41,7 @@ pub(crate) struct Context {
     writer: Writer,
     metrics: Arc<Metrics>,
     guard: Arc<Guard>,
+    clock: Arc<dyn Clock>,
     instance: Option<String>,
     notes: Mutex<BTreeMap<Job, Note>>,
     next_text: Mutex<Instant>,
@@ -75,6 +72,7 @@ impl Context {
         writer: Writer,
         metrics: Arc<Metrics>,
         guard: Arc<Guard>,
+        clock: Arc<dyn Clock>,
         instance: Option<String>,
     ) -> Self {
         Self {
@@ -83,6 +81,7 @@ impl Context {
             writer,
             metrics,
             guard,
+            clock,
             instance,
             notes: Mutex::default(),
             next_text: Mutex::new(Instant::now()),
@@ -219,14 +218,14 @@ async fn look_at_rollout(context: &Context, job: &Job, key: &Key) -> Result<Opti
 
 /// Whoever asks later where a rollout went finds this. In a namespace that goes as well nothing can be sent.
 async fn say_farewell(context: &Context, gone: &RolloutPlugin) {
-    let farewell = event(gone, &gone.farewell(), Timestamp::now());
+    let farewell = event(gone, &gone.farewell(), context.clock.now());
     if let Err(error) = context.writer.event(&farewell).await {
         tracing::debug!(%error, "no farewell");
     }
 }
 
 async fn look_once(context: &Context, job: &Job, key: &Key, inputs: &Inputs) -> Result<Looked, WriteError> {
-    let now = Timestamp::now();
+    let now = context.clock.now();
     let rollout = &inputs.rollout;
     if rollout.metadata.deletion_timestamp.is_some() {
         return Ok(Looked::Until(None));
@@ -289,7 +288,7 @@ async fn make(
         }
         Err(error @ WriteError::Unsure { .. }) => context.update(job, |note| {
             note.unsure_moves = note.unsure_moves.saturating_add(1);
-            if note.unsure_moves >= UNSURE_BEFORE_TOLD {
+            if note.unsure_moves >= retry::UNSURE_BEFORE_TOLD {
                 note.failure = Some(error.to_string());
             }
         }),
@@ -386,7 +385,7 @@ async fn tell(
     let key = Key::of(&rollout.metadata);
     match context.writer.event(&event(rollout, text, now)).await {
         Ok(()) => context.metrics.told(&key, text),
-        Err(error) if error.is_passing() && context.note(job).failures < TRIES_OF_AN_EVENT => {
+        Err(error) if error.is_passing() && context.note(job).failures < retry::TRIES_OF_AN_EVENT => {
             return Err(error);
         }
         Err(error) => tracing::warn!(namespace = key.namespace, rollout = key.name, %error, "event lost"),

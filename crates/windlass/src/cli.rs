@@ -5,7 +5,7 @@ use std::path::PathBuf;
 
 use clap::{Args, Parser, Subcommand, ValueEnum};
 use clap_complete::Shell;
-use windlass_workloads::{DEFAULT_IDENTITY, Hold};
+use windlass_workloads::{DEFAULT_IDENTITY, Holder};
 
 /// Progressive delivery for the Kubernetes workloads that hold data: a new version enters step by step, holds at each
 /// step, and can always be put back.
@@ -201,7 +201,7 @@ pub(crate) enum ServerHold {
     Partition,
 }
 
-impl From<ServerHold> for Hold {
+impl From<ServerHold> for Holder {
     fn from(hold: ServerHold) -> Self {
         match hold {
             ServerHold::Policy => Self::Policy,

@@ -1,12 +1,13 @@
 //! `windlass controller`: logging, signals, and the shell.
 
 use std::process::ExitCode;
+use std::sync::Arc;
 
 use futures::FutureExt;
 use tokio::signal::unix::{SignalKind, signal};
 use tracing_subscriber::EnvFilter;
-use windlass_controller::{Election, HoldChoice, Scope, Settings};
-use windlass_workloads::Hold;
+use windlass_controller::{Election, HolderChoice, Scope, Settings, WallClock};
+use windlass_workloads::Holder;
 
 use crate::cli::{Connection, ControllerArguments, HoldArgument, LogFormat};
 use crate::connect::connect_with;
@@ -36,14 +37,14 @@ async fn serve(connection: &Connection, arguments: &ControllerArguments) -> Resu
         workers: usize::from(arguments.workers),
         listen: arguments.listen.0,
         hold: match arguments.hold {
-            HoldArgument::Auto => HoldChoice::FindOut,
-            HoldArgument::Policy => HoldChoice::Always(Hold::Policy),
-            HoldArgument::Partition => HoldChoice::Always(Hold::Partition),
+            HoldArgument::Auto => HolderChoice::FindOut,
+            HoldArgument::Policy => HolderChoice::Always(Holder::Policy),
+            HoldArgument::Partition => HolderChoice::Always(Holder::Partition),
         },
         election: arguments.leader_elect.then(|| election(connection, arguments)),
     };
     tracing::info!(?settings, version = env!("CARGO_PKG_VERSION"), "windlass starts");
-    windlass_controller::run(connected.client, settings, stop_signal()?.boxed()).await?;
+    windlass_controller::run(connected.client, settings, Arc::new(WallClock), stop_signal()?.boxed()).await?;
     tracing::info!("windlass stopped");
     Ok(())
 }

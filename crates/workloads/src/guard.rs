@@ -3,7 +3,7 @@
 
 use serde_json::Value;
 
-use crate::policies::{Hold, policies};
+use crate::policies::{Holder, policies};
 use crate::within::first_difference;
 
 /// The name of the policy that raises the partition, and of its binding.
@@ -58,30 +58,30 @@ pub struct GuardWords {
 }
 
 /// What holds, judged at the start from what the server has: a policy if there is one, else the partition.
-pub fn choose_hold(known: &Known) -> Hold {
+pub fn choose_holder(known: &Known) -> Holder {
     let has = |kind: &str, all: &[Installed]| all.iter().any(|it| it.kind == kind && it.name == HOLD_POLICY);
     match known {
         Known::Installed(all)
             if has("MutatingAdmissionPolicy", all) && has("MutatingAdmissionPolicyBinding", all) =>
         {
-            Hold::Policy
+            Holder::Policy
         }
         // Resting at HOLD holds whether there is a policy or not.
-        Known::Installed(_) | Known::Unreadable => Hold::Partition,
+        Known::Installed(_) | Known::Unreadable => Holder::Partition,
     }
 }
 
 /// What the installed guard was made for: it says itself whether the partition rests at HOLD.
-pub fn made_for(known: &Known) -> Option<Hold> {
+pub fn made_for(known: &Known) -> Option<Holder> {
     let Known::Installed(all) = known else { return None };
     let guard = all.iter().find(|it| it.kind == "ValidatingAdmissionPolicy" && it.name == GUARD_POLICY)?;
     let mut variables = guard.spec["variables"].as_array()?.iter();
     let rests = variables.find(|variable| variable["name"] == "restsAtHold")?;
-    Some(if rests["expression"] == "true" { Hold::Partition } else { Hold::Policy })
+    Some(if rests["expression"] == "true" { Holder::Partition } else { Holder::Policy })
 }
 
 /// Judges the installed policies for a controller that is known to the server as `me`.
-pub fn judge(hold: Hold, me: &str, known: &Known) -> Verdict {
+pub fn judge(hold: Holder, me: &str, known: &Known) -> Verdict {
     let installed = match known {
         Known::Unreadable => return Verdict::Unreadable,
         Known::Installed(installed) => installed,
@@ -111,7 +111,7 @@ pub fn judge(hold: Hold, me: &str, known: &Known) -> Verdict {
 }
 
 /// What this version of Windlass would install for a controller of this name.
-pub fn wanted_policies(hold: Hold, me: &str) -> Vec<Installed> {
+pub fn wanted_policies(hold: Holder, me: &str) -> Vec<Installed> {
     let documents: Vec<Value> =
         serde_saphyr::from_multiple(&policies(hold, &[me.to_owned()])).unwrap_or_default();
     let text = |value: &Value| value.as_str().unwrap_or_default().to_owned();
@@ -162,10 +162,10 @@ fn names_user(expression: &str, me: &str) -> bool {
 
 impl Verdict {
     /// The verdict in words.
-    pub fn explain(&self, hold: Hold, me: &str) -> GuardWords {
+    pub fn explain(&self, hold: Holder, me: &str) -> GuardWords {
         let holder = match hold {
-            Hold::Policy => "a mutating admission policy holds a new template in the write that brings it",
-            Hold::Partition => {
+            Holder::Policy => "a mutating admission policy holds a new template in the write that brings it",
+            Holder::Partition => {
                 "the partition rests at 2147483647 between two runs, so a new template is held"
             }
         };
@@ -173,8 +173,8 @@ impl Verdict {
         let (reason, message, remedy) = match self {
             Self::Guarded => {
                 let reason = match hold {
-                    Hold::Policy => "MutatingPolicy",
-                    Hold::Partition => "PartitionRestsAtHold",
+                    Holder::Policy => "MutatingPolicy",
+                    Holder::Partition => "PartitionRestsAtHold",
                 };
                 (reason, format!("{holder}, and others' hands are kept off"), None)
             }
@@ -219,7 +219,7 @@ mod tests {
 
     const ME: &str = "system:serviceaccount:windlass:windlass";
 
-    fn as_installed(hold: Hold, me: &str) -> Vec<Installed> {
+    fn as_installed(hold: Holder, me: &str) -> Vec<Installed> {
         let mut all = wanted_policies(hold, me);
         for it in &mut all {
             // What a server fills in.
@@ -230,39 +230,39 @@ mod tests {
 
     #[test]
     fn the_policies_of_this_version_guard_in_either_way() {
-        for hold in [Hold::Policy, Hold::Partition] {
+        for hold in [Holder::Policy, Holder::Partition] {
             let known = Known::Installed(as_installed(hold, ME));
             assert_eq!(judge(hold, ME, &known), Verdict::Guarded);
-            assert_eq!((choose_hold(&known), made_for(&known)), (hold, Some(hold)));
+            assert_eq!((choose_holder(&known), made_for(&known)), (hold, Some(hold)));
         }
     }
 
     #[test]
     fn without_the_mutating_policy_or_without_the_right_to_look_the_partition_holds() {
-        assert_eq!(choose_hold(&Known::Installed(Vec::new())), Hold::Partition);
-        assert_eq!(choose_hold(&Known::Unreadable), Hold::Partition);
-        assert_eq!(judge(Hold::Partition, ME, &Known::Unreadable), Verdict::Unreadable);
+        assert_eq!(choose_holder(&Known::Installed(Vec::new())), Holder::Partition);
+        assert_eq!(choose_holder(&Known::Unreadable), Holder::Partition);
+        assert_eq!(judge(Holder::Partition, ME, &Known::Unreadable), Verdict::Unreadable);
     }
 
     #[test]
     fn a_missing_binding_an_edited_policy_and_a_foreign_exemption_are_told_apart() {
-        let mut all = as_installed(Hold::Policy, ME);
+        let mut all = as_installed(Holder::Policy, ME);
         let binding = all.iter().position(|it| it.kind == "MutatingAdmissionPolicyBinding").unwrap();
         let binding = all.remove(binding);
-        let Verdict::Missing(names) = judge(Hold::Policy, ME, &Known::Installed(all.clone())) else {
+        let Verdict::Missing(names) = judge(Holder::Policy, ME, &Known::Installed(all.clone())) else {
             unreachable!("a binding is missing")
         };
         assert_eq!(names, [format!("{} {}", binding.kind, binding.name)]);
         all.push(binding);
-        let foreign = judge(Hold::Policy, "jane", &Known::Installed(all.clone()));
+        let foreign = judge(Holder::Policy, "jane", &Known::Installed(all.clone()));
         assert!(matches!(foreign, Verdict::NotExempt(names) if names.len() == 2));
         all[0].spec["failurePolicy"] = "Ignore".into();
-        assert!(matches!(judge(Hold::Policy, ME, &Known::Installed(all)), Verdict::Differ(_)));
+        assert!(matches!(judge(Holder::Policy, ME, &Known::Installed(all)), Verdict::Differ(_)));
     }
 
     #[test]
     fn one_of_several_that_are_let_through_is_let_through() {
-        let texts = policies(Hold::Policy, &["jane".to_owned(), ME.to_owned()]);
+        let texts = policies(Holder::Policy, &["jane".to_owned(), ME.to_owned()]);
         let documents: Vec<Value> = serde_saphyr::from_multiple(&texts).unwrap();
         let all = documents
             .iter()
@@ -272,6 +272,6 @@ mod tests {
                 spec: it["spec"].clone(),
             })
             .collect();
-        assert_eq!(judge(Hold::Policy, ME, &Known::Installed(all)), Verdict::Guarded);
+        assert_eq!(judge(Holder::Policy, ME, &Known::Installed(all)), Verdict::Guarded);
     }
 }

@@ -3,8 +3,8 @@
 //! A lens works on views: the few fields that matter, pruned from the objects when they enter the cache. A new kind is
 //! a new variant of [`Workload`] and a module beside `stateful_set`.
 
+mod conditional;
 mod guard;
-mod guarded;
 mod meaning;
 mod policies;
 mod rights;
@@ -14,9 +14,9 @@ mod within;
 mod write;
 
 pub use guard::{
-    GuardWords, HOLD_POLICY, Installed, Known, Verdict, choose_hold, judge, made_for, wanted_policies,
+    GuardWords, HOLD_POLICY, Installed, Known, Verdict, choose_holder, judge, made_for, wanted_policies,
 };
-pub use policies::{DEFAULT_IDENTITY, Hold, policies};
+pub use policies::{DEFAULT_IDENTITY, Holder, policies};
 pub use rights::{Place, RIGHTS, Right, rights_table};
 pub use stateful_set::{HOLD, StatefulSetView, UpdateStrategy};
 pub use view::{Owner, PodView, RevisionView, Snapshot, Workload};
@@ -32,14 +32,14 @@ pub const ROLLOUT_LABEL: &str = "windlass.sh/rollout";
 pub const HELD_ANNOTATION: &str = "windlass.sh/held";
 
 /// Reads a workload and its pods.
-pub fn observe(snapshot: &Snapshot, rollout: &RolloutName, hold: Hold) -> Result<Observation, Refusal> {
+pub fn observe(snapshot: &Snapshot, rollout: &RolloutName, hold: Holder) -> Result<Observation, Refusal> {
     match &snapshot.workload {
         Workload::StatefulSet(set) => stateful_set::observe(set, snapshot, rollout, hold),
     }
 }
 
 /// The one request that makes a move.
-pub fn write(snapshot: &Snapshot, rollout: &RolloutName, hold: Hold, next: &Move) -> Write {
+pub fn write(snapshot: &Snapshot, rollout: &RolloutName, hold: Holder, next: &Move) -> Write {
     match &snapshot.workload {
         Workload::StatefulSet(set) => stateful_set::write(set, rollout, hold, next),
     }

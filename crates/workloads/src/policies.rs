@@ -6,7 +6,7 @@ pub const DEFAULT_IDENTITY: &str = "system:serviceaccount:windlass:windlass";
 
 /// What holds a new template until the first step.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Hold {
+pub enum Holder {
     /// A mutating policy raises the partition in the write that changes the template. Between two runs it is 0.
     Policy,
     /// The partition rests at HOLD between two runs, for servers that have no mutating policies.
@@ -14,14 +14,16 @@ pub enum Hold {
 }
 
 /// The policies as YAML documents, letting these users through.
-pub fn policies(hold: Hold, identities: &[String]) -> String {
+pub fn policies(hold: Holder, identities: &[String]) -> String {
     let texts: &[&str] = match hold {
-        Hold::Policy => &[include_str!("policies/hold.yaml"), include_str!("policies/guard.yaml")],
-        Hold::Partition => &[include_str!("policies/guard.yaml"), include_str!("policies/keep-stable.yaml")],
+        Holder::Policy => &[include_str!("policies/hold.yaml"), include_str!("policies/guard.yaml")],
+        Holder::Partition => {
+            &[include_str!("policies/guard.yaml"), include_str!("policies/keep-stable.yaml")]
+        }
     };
     let rests_at_hold = match hold {
-        Hold::Policy => "false",
-        Hold::Partition => "true",
+        Holder::Policy => "false",
+        Holder::Partition => "true",
     };
     texts
         .join("---\n")
@@ -44,7 +46,7 @@ mod tests {
 
     fn exempting(names: &[&str]) -> String {
         let names: Vec<String> = names.iter().map(|&name| name.to_owned()).collect();
-        policies(Hold::Policy, &names)
+        policies(Holder::Policy, &names)
     }
 
     #[test]

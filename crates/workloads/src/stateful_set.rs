@@ -13,8 +13,8 @@ use windlass_engine::{
     Slot, WorkloadUid,
 };
 
-use crate::guarded::{Guarded, Mark};
-use crate::policies::Hold;
+use crate::conditional::{Conditional, Mark};
+use crate::policies::Holder;
 use crate::view::{PodView, RevisionView, Snapshot, label};
 use crate::write::{WorkloadPatch, Write};
 use crate::{HELD_ANNOTATION, ROLLOUT_LABEL};
@@ -149,7 +149,7 @@ pub(crate) fn observe(
     set: &StatefulSetView,
     snapshot: &Snapshot,
     rollout: &RolloutName,
-    hold: Hold,
+    hold: Holder,
 ) -> Result<Observation, Refusal> {
     if set.strategy == UpdateStrategy::OnDelete {
         return Err(Refusal::ReplacesOnDeleteOnly { workload: format!("StatefulSet {}", set.name) });
@@ -168,8 +168,8 @@ pub(crate) fn observe(
         claimed: set.rollout.as_deref() == Some(rollout.as_str()),
         marked: set.held.is_some(),
         ready_to_hold: match hold {
-            Hold::Policy => true,
-            Hold::Partition => set.partition() == HOLD,
+            Holder::Policy => true,
+            Holder::Partition => set.partition() == HOLD,
         },
         recorded: set.held.as_deref().and_then(read_record),
         aliases,
@@ -258,13 +258,13 @@ fn available_at(set: &StatefulSetView, ready_since: Timestamp) -> Timestamp {
 }
 
 /// The one request that makes a move.
-pub(crate) fn write(set: &StatefulSetView, rollout: &RolloutName, hold: Hold, next: &Move) -> Write {
-    let claimed = guarded(set).mark(&set.rollout_mark(), Some(rollout.as_str()));
+pub(crate) fn write(set: &StatefulSetView, rollout: &RolloutName, hold: Holder, next: &Move) -> Write {
+    let claimed = conditional(set).mark(&set.rollout_mark(), Some(rollout.as_str()));
     match next {
         Move::Claim => match hold {
-            Hold::Policy => patch(set, claimed, None),
+            Holder::Policy => patch(set, claimed, None),
             // From this write on a change is held.
-            Hold::Partition => patch(set, set_partition(set, claimed, HOLD), Some(Exposure::Held)),
+            Holder::Partition => patch(set, set_partition(set, claimed, HOLD), Some(Exposure::Held)),
         },
         Move::Expose(exposure, record) => {
             let mark = record.map_or_else(|| "true".to_owned(), write_record);
@@ -275,8 +275,8 @@ pub(crate) fn write(set: &StatefulSetView, rollout: &RolloutName, hold: Hold, ne
         Move::Release => {
             let released = claimed.mark(&set.held_mark(), None);
             let rest = match hold {
-                Hold::Policy => 0,
-                Hold::Partition => HOLD,
+                Holder::Policy => 0,
+                Holder::Partition => HOLD,
             };
             patch(set, set_partition(set, released, rest), None)
         }
@@ -297,7 +297,7 @@ fn read_record(mark: &str) -> Option<Record> {
 /// Marks off. In the middle of a run the partition stays where it is, so nothing moves; between two runs one that
 /// rests at HOLD goes to 0, because nobody would lower it for the next template.
 pub(crate) fn give_back(set: &StatefulSetView) -> Write {
-    let free = guarded(set).mark(&set.rollout_mark(), None).mark(&set.held_mark(), None);
+    let free = conditional(set).mark(&set.rollout_mark(), None).mark(&set.held_mark(), None);
     let is_settled = set.observed_generation >= set.generation && !set.update_revision.is_empty();
     let at_rest = is_settled && set.current_revision == set.update_revision && set.held.is_none();
     let rests_at_hold = at_rest && set.partition() == HOLD;
@@ -311,13 +311,13 @@ fn partition(set: &StatefulSetView, exposure: Exposure) -> i32 {
     }
 }
 
-fn guarded(set: &StatefulSetView) -> Guarded {
-    Guarded::by(&set.uid, set.generation)
+fn conditional(set: &StatefulSetView) -> Conditional {
+    Conditional::by(&set.uid, set.generation)
 }
 
 /// Creates the `rollingUpdate` block where a manifest left it out, and touches nothing else in it: `maxUnavailable`
 /// stays. A partition that is there already is not written again.
-fn set_partition(set: &StatefulSetView, change: Guarded, partition: i32) -> Guarded {
+fn set_partition(set: &StatefulSetView, change: Conditional, partition: i32) -> Conditional {
     let block = ["spec", "updateStrategy", "rollingUpdate"];
     match set.strategy {
         UpdateStrategy::RollingUpdate { partition: before, .. } if before == partition => change,
@@ -330,7 +330,7 @@ fn set_partition(set: &StatefulSetView, change: Guarded, partition: i32) -> Guar
     }
 }
 
-fn patch(set: &StatefulSetView, change: Guarded, exposes: Option<Exposure>) -> Write {
+fn patch(set: &StatefulSetView, change: Conditional, exposes: Option<Exposure>) -> Write {
     Write::PatchWorkload(WorkloadPatch {
         kind: WorkloadKind::StatefulSet,
         name: set.name.clone(),

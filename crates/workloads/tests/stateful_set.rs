@@ -11,7 +11,7 @@ use windlass_engine::{
     Exposure, Move, Observation, PodName, PodRef, PodState, PodUid, Record, Refusal, RolloutName,
 };
 use windlass_workloads::{
-    Hold, PodView, RevisionView, Snapshot, StatefulSetView, Workload, Write, give_back, observe, write,
+    Holder, PodView, RevisionView, Snapshot, StatefulSetView, Workload, Write, give_back, observe, write,
 };
 
 /// A set of three pods on `web-a`, changed by `patch`.
@@ -75,7 +75,7 @@ fn three() -> Vec<Arc<PodView>> {
 }
 
 fn seen(set: StatefulSetView, pods: Vec<Arc<PodView>>) -> Observation {
-    observe(&snapshot(set, pods), &RolloutName::new("web"), Hold::Policy).unwrap()
+    observe(&snapshot(set, pods), &RolloutName::new("web"), Holder::Policy).unwrap()
 }
 
 fn names(seen: &Observation) -> Vec<&str> {
@@ -118,10 +118,10 @@ fn the_partition_is_read_as_an_exposure() {
 #[test]
 fn where_the_partition_holds_a_set_is_ready_for_a_change_only_at_hold() {
     for (partition, hold, ready) in [
-        (0, Hold::Policy, true),
-        (0, Hold::Partition, false),
-        (3, Hold::Partition, false),
-        (i32::MAX, Hold::Partition, true),
+        (0, Holder::Policy, true),
+        (0, Holder::Partition, false),
+        (3, Holder::Partition, false),
+        (i32::MAX, Holder::Partition, true),
     ] {
         let set = set(&json!({"spec": {"updateStrategy": {"rollingUpdate": {"partition": partition}}}}));
         let seen = observe(&snapshot(set, three()), &RolloutName::new("web"), hold).unwrap();
@@ -187,7 +187,7 @@ fn a_revision_that_was_renamed_by_a_control_plane_upgrade_starts_no_run() {
 fn a_target_that_is_renamed_in_the_middle_of_a_run_is_still_the_target() {
     let mut snapshot = snapshot(set(&json!({"status": {"updateRevision": "web-b2"}})), three());
     snapshot.revisions.push(revision("web-b2", "app:v2"));
-    let seen = observe(&snapshot, &RolloutName::new("web"), Hold::Policy).unwrap();
+    let seen = observe(&snapshot, &RolloutName::new("web"), Holder::Policy).unwrap();
     let remembered = windlass_engine::Revision::new("web-b");
     assert_eq!(*seen.known_as(&remembered), seen.target);
 }
@@ -195,7 +195,7 @@ fn a_target_that_is_renamed_in_the_middle_of_a_run_is_still_the_target() {
 #[test]
 fn a_set_that_updates_on_delete_is_refused() {
     let set = set(&json!({"spec": {"updateStrategy": {"type": "OnDelete", "rollingUpdate": null}}}));
-    let refused = observe(&snapshot(set, three()), &RolloutName::new("web"), Hold::Policy).unwrap_err();
+    let refused = observe(&snapshot(set, three()), &RolloutName::new("web"), Holder::Policy).unwrap_err();
     assert_eq!(refused, Refusal::ReplacesOnDeleteOnly { workload: "StatefulSet web".to_owned() });
 }
 
@@ -213,26 +213,26 @@ fn every_move_is_one_request_with_its_preconditions() {
     let record = Record { run: Timestamp::UNIX_EPOCH, stage: 2 };
     let pod = PodRef { name: PodName::new("web-2"), uid: PodUid::new("uid-of-web-2") };
     let rows = [
-        ("claim", write(&at_rest, &rollout, Hold::Policy, &Move::Claim)),
+        ("claim", write(&at_rest, &rollout, Holder::Policy, &Move::Claim)),
         (
             "expose one of three at stage 2",
-            write(&held, &rollout, Hold::Policy, &Move::Expose(Exposure::First(1), Some(record))),
+            write(&held, &rollout, Holder::Policy, &Move::Expose(Exposure::First(1), Some(record))),
         ),
-        ("expose all", write(&held, &rollout, Hold::Policy, &Move::Expose(Exposure::First(3), None))),
-        ("hold", write(&held, &rollout, Hold::Policy, &Move::Expose(Exposure::Held, None))),
-        ("free", write(&held, &rollout, Hold::Policy, &Move::Free(pod))),
-        ("release what is held", write(&held, &rollout, Hold::Policy, &Move::Release)),
-        ("release at partition 0", write(&at_rest, &rollout, Hold::Policy, &Move::Release)),
+        ("expose all", write(&held, &rollout, Holder::Policy, &Move::Expose(Exposure::First(3), None))),
+        ("hold", write(&held, &rollout, Holder::Policy, &Move::Expose(Exposure::Held, None))),
+        ("free", write(&held, &rollout, Holder::Policy, &Move::Free(pod))),
+        ("release what is held", write(&held, &rollout, Holder::Policy, &Move::Release)),
+        ("release at partition 0", write(&at_rest, &rollout, Holder::Policy, &Move::Release)),
         ("give back", give_back(&held.workload)),
     ];
     let bare = snapshot(set(&json!({"spec": {"updateStrategy": {"rollingUpdate": null}}})), three());
     let rows = rows.into_iter().chain([
         (
             "expose where the manifest has no rollingUpdate block",
-            write(&bare, &rollout, Hold::Policy, &Move::Expose(Exposure::First(1), None)),
+            write(&bare, &rollout, Holder::Policy, &Move::Expose(Exposure::First(1), None)),
         ),
-        ("claim where the partition holds", write(&at_rest, &rollout, Hold::Partition, &Move::Claim)),
-        ("release where the partition holds", write(&at_rest, &rollout, Hold::Partition, &Move::Release)),
+        ("claim where the partition holds", write(&at_rest, &rollout, Holder::Partition, &Move::Claim)),
+        ("release where the partition holds", write(&at_rest, &rollout, Holder::Partition, &Move::Release)),
     ]);
     let text: Vec<String> = rows.map(|(what, write)| format!("{what}\n  {}", in_lines(&write))).collect();
     insta::assert_snapshot!("writes", text.join("\n"));
@@ -253,9 +253,12 @@ fn in_lines(write: &Write) -> String {
 fn the_record_in_the_mark_is_read_back() {
     let record = Record { run: "2026-11-16T12:00:00.123456789Z".parse().unwrap(), stage: 4 };
     let held = snapshot(set(&json!({})), three());
-    let Write::PatchWorkload(patch) =
-        write(&held, &RolloutName::new("web"), Hold::Policy, &Move::Expose(Exposure::First(1), Some(record)))
-    else {
+    let Write::PatchWorkload(patch) = write(
+        &held,
+        &RolloutName::new("web"),
+        Holder::Policy,
+        &Move::Expose(Exposure::First(1), Some(record)),
+    ) else {
         unreachable!("an exposure is a patch");
     };
     let last = |path: &str| {

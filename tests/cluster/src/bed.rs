@@ -8,7 +8,7 @@ use std::sync::{Mutex, OnceLock};
 use kube::config::{KubeConfigOptions, Kubeconfig};
 use kube::{Client, Config};
 use serde::Deserialize;
-use windlass_workloads::Hold;
+use windlass_workloads::Holder;
 
 use crate::accounts::{ACCOUNTS, identity};
 
@@ -32,7 +32,7 @@ pub struct Bed {
     /// Where etcd answers; none on a cluster that was given.
     pub etcd: Option<String>,
     /// What holds a new template there.
-    pub hold: Hold,
+    pub hold: Holder,
     /// Where kubectl is; none means the PATH.
     bin: Option<PathBuf>,
     /// The process behind it lives for as long as its standard input is open.
@@ -106,10 +106,10 @@ fn given(kubeconfig: PathBuf) -> Bed {
     }
 }
 
-fn wanted_hold() -> Hold {
+fn wanted_hold() -> Holder {
     match std::env::var("WINDLASS_TEST_HOLD").as_deref() {
-        Err(_) | Ok("policy") => Hold::Policy,
-        Ok("partition") => Hold::Partition,
+        Err(_) | Ok("policy") => Holder::Policy,
+        Ok("partition") => Holder::Partition,
         Ok(other) => panic!("WINDLASS_TEST_HOLD={other}: expected policy or partition"),
     }
 }
@@ -118,8 +118,8 @@ fn started() -> Bed {
     let hold = wanted_hold();
     // The older kind of server is also the one with what newer ones may have switched on.
     let flags: &[&str] = match hold {
-        Hold::Policy => &[],
-        Hold::Partition => &["--mutating-policy=false", "--feature-gates=MaxUnavailableStatefulSet=true"],
+        Holder::Policy => &[],
+        Holder::Partition => &["--mutating-policy=false", "--feature-gates=MaxUnavailableStatefulSet=true"],
     };
     let build =
         Command::new(root().join("testbed/build")).stderr(Stdio::inherit()).output().expect("testbed/build");
@@ -213,8 +213,8 @@ impl Bed {
     /// What `windlass manifests` is told about this kind of server.
     pub fn hold_flag(&self) -> &'static str {
         match self.hold {
-            Hold::Policy => "--hold=policy",
-            Hold::Partition => "--hold=partition",
+            Holder::Policy => "--hold=policy",
+            Holder::Partition => "--hold=partition",
         }
     }
 
@@ -235,7 +235,7 @@ impl Bed {
     /// A policy is active about a second after it was made: try it on a set without pods until it acts.
     fn wait_for_the_policy(&self) {
         self.wait_for_the_guard();
-        if self.hold == Hold::Policy {
+        if self.hold == Holder::Policy {
             self.wait_for_the_hold();
         }
     }

@@ -6,7 +6,7 @@ use kube::Api;
 use kube::api::{Patch, PatchParams, PostParams};
 use serde_json::{Value, json};
 use windlass_api::rollout_plugin::RolloutPlugin;
-use windlass_workloads::{HOLD, Hold};
+use windlass_workloads::{HOLD, Holder};
 
 use crate::bed::bed;
 use crate::manifests;
@@ -94,7 +94,7 @@ impl Person<'_> {
     async fn image(&self, image: &str) {
         let mut change =
             json!({"spec": {"template": {"spec": {"containers": [{"name": "app", "image": image}]}}}});
-        if bed().hold == Hold::Partition {
+        if bed().hold == Holder::Partition {
             change["spec"]["updateStrategy"] = json!({"rollingUpdate": {"partition": HOLD}});
         }
         self.change_set(change).await;

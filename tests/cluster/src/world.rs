@@ -17,7 +17,7 @@ use crate::bed::{User, bed, connect, run, windlass_command};
 use crate::controller::{Controller, Launch};
 use crate::record::Record;
 use crate::wait::{asked, until};
-use windlass_workloads::{HOLD, Hold};
+use windlass_workloads::{HOLD, Holder};
 
 /// One test's world.
 pub struct World {
@@ -154,14 +154,14 @@ impl World {
         let label = r"jsonpath={.metadata.labels.windlass\.sh/rollout}";
         let is_managed = || !self.kubectl(&["get", "sts", set, "-o", label]).is_empty();
         match bed().hold {
-            Hold::Partition if is_managed() => {
+            Holder::Partition if is_managed() => {
                 let patch = format!(
                     r#"{{"spec":{{"template":{{"spec":{{"containers":[{{"name":"app","image":"{image}"}}]}}}},
                     "updateStrategy":{{"rollingUpdate":{{"partition":{HOLD}}}}}}}}}"#
                 );
                 self.kubectl(&["patch", &format!("sts/{set}"), "--type=strategic", "--patch", &patch]);
             }
-            Hold::Policy | Hold::Partition => {
+            Holder::Policy | Holder::Partition => {
                 self.kubectl(&["set", "image", &format!("sts/{set}"), &format!("app={image}")]);
             }
         }
@@ -180,8 +180,8 @@ impl World {
     /// Where the partition is between two runs.
     pub fn rest(&self) -> i32 {
         match bed().hold {
-            Hold::Policy => 0,
-            Hold::Partition => HOLD,
+            Holder::Policy => 0,
+            Holder::Partition => HOLD,
         }
     }
 

@@ -7,7 +7,7 @@ use k8s_openapi::api::apps::v1::{ControllerRevision, StatefulSet};
 use tokio::time::{Instant, timeout_at};
 use windlass_api::rollout_plugin::{RolloutPlugin, RolloutPluginStatus};
 use windlass_engine::{RolloutName, duration_words};
-use windlass_workloads::{Hold, RevisionView, Snapshot, StatefulSetView, Workload, observe};
+use windlass_workloads::{Holder, RevisionView, Snapshot, StatefulSetView, Workload, observe};
 
 use super::follow::Follow;
 use super::permit::stands_still;
@@ -130,7 +130,7 @@ fn is_latest(status: &RolloutPluginStatus, set: &StatefulSet, revisions: &[Contr
     shown == view.update_revision || {
         let revisions = revisions.iter().map(|revision| RevisionView::of(revision).into()).collect();
         let snapshot = Snapshot { workload: Workload::StatefulSet(view), pods: Vec::new(), revisions };
-        observe(&snapshot, &RolloutName::new(""), Hold::Policy)
+        observe(&snapshot, &RolloutName::new(""), Holder::Policy)
             .is_ok_and(|seen| seen.target.as_str() == shown)
     }
 }

@@ -1,15 +1,15 @@
 //! Policies that are taken away under a running controller, and come back.
 
 use windlass_bed::{User, World, bed, manifests, test, until};
-use windlass_workloads::Hold;
+use windlass_workloads::Holder;
 
 /// Deletes what guards: the policies of this kind of server, with their bindings.
 fn remove_the_policies() {
     let kinds = match bed().hold {
-        Hold::Policy => {
+        Holder::Policy => {
             "mutatingadmissionpolicybinding,mutatingadmissionpolicy,validatingadmissionpolicybinding,validatingadmissionpolicy"
         }
-        Hold::Partition => "validatingadmissionpolicybinding,validatingadmissionpolicy",
+        Holder::Partition => "validatingadmissionpolicybinding,validatingadmissionpolicy",
     };
     for name in ["windlass-hold", "windlass-guard", "windlass-keep-stable"] {
         bed().kubectl_ok(User::Admin, &["delete", kinds, name, "--ignore-not-found"], "");

@@ -6,13 +6,13 @@ use std::sync::atomic::{AtomicU32, Ordering};
 
 use windlass_bed::audit::{self, Request};
 use windlass_bed::{Launch, User, World, bed, test, until};
-use windlass_workloads::{Hold, RIGHTS};
+use windlass_workloads::{Holder, RIGHTS};
 
 /// Verb and resource, such as `update rolloutplugins/status`.
 type Uses = BTreeSet<String>;
 
 fn granted() -> Uses {
-    let is_served = |resource: &str| bed().hold == Hold::Policy || !resource.starts_with("mutating");
+    let is_served = |resource: &str| bed().hold == Holder::Policy || !resource.starts_with("mutating");
     RIGHTS
         .iter()
         .filter(|right| is_served(right.resource))
@@ -62,7 +62,7 @@ async fn until_logged(start: u64) {
 /// What every user may ask, and kinds that this server does not have.
 fn is_everybodys(request: &Request) -> bool {
     let resource = request.object().resource;
-    resource == "selfsubjectreviews" || (bed().hold == Hold::Partition && resource.starts_with("mutating"))
+    resource == "selfsubjectreviews" || (bed().hold == Holder::Partition && resource.starts_with("mutating"))
 }
 
 /// One run that is aborted, and one that is promoted fully while paused, with one answer lost on the way.

@@ -1,15 +1,15 @@
 //! Windlass goes, and everything is given back.
 
 use windlass_bed::{User, bed, test, until, windlass};
-use windlass_workloads::{HOLD, Hold};
+use windlass_workloads::{HOLD, Holder};
 
 /// What Windlass has in the cluster, outside of any namespace.
 fn left_in_the_cluster() -> String {
     let kinds = match bed().hold {
-        Hold::Policy => {
+        Holder::Policy => {
             "crd,clusterrole,clusterrolebinding,mutatingadmissionpolicy,mutatingadmissionpolicybinding,validatingadmissionpolicy,validatingadmissionpolicybinding"
         }
-        Hold::Partition => {
+        Holder::Partition => {
             "crd,clusterrole,clusterrolebinding,validatingadmissionpolicy,validatingadmissionpolicybinding"
         }
     };

@@ -9,7 +9,7 @@ use futures::{StreamExt, stream};
 use tokio::sync::Semaphore;
 use windlass_bed::audit;
 use windlass_bed::{Controller, Launch, Story, World, bed, test_without_controller, until_within};
-use windlass_workloads::Hold;
+use windlass_workloads::Holder;
 
 use crate::usual::{Usual, deletions, usual, writes_in};
 
@@ -80,7 +80,7 @@ async fn disturbed(story: Story, fault: String, usual: &Usual) -> (String, bool)
 
 async fn every_crash_of(story: Story) {
     let Some(log) = bed().audit_log.as_deref() else { return };
-    if bed().hold == Hold::Partition {
+    if bed().hold == Holder::Partition {
         println!("crash points: not counted on a control plane without mutating policies");
         return;
     }

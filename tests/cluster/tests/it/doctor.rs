@@ -6,7 +6,7 @@ use std::process::{Command, Output};
 
 use serde_json::Value;
 use windlass_bed::{Controller, User, World, bed, manifests, test, until};
-use windlass_workloads::{HOLD, Hold};
+use windlass_workloads::{HOLD, Holder};
 
 const STEPS: [&str; 3] = ["setWeight: 50", "pause: {}", "setWeight: 100"];
 
@@ -182,7 +182,7 @@ async fn marks_left_behind_are_found_and_the_command_takes_them_off() {
         let found = find(world, "MarksLeft", "web").unwrap();
         // Where no mutating policy serves, the partition rests at HOLD and is left behind too.
         let hold = find(world, "HoldForgotten", "web");
-        assert_eq!(hold.is_some(), bed().hold == Hold::Partition);
+        assert_eq!(hold.is_some(), bed().hold == Holder::Partition);
         follow(&found.command.unwrap());
         assert_eq!(find(world, "MarksLeft", "web"), None);
         let labels = world.set("web").await.metadata.labels.unwrap_or_default();

@@ -1,7 +1,7 @@
 //! A tool that applies its manifest over and over, with `partition: 0` in it, as GitOps tools do.
 
 use windlass_bed::{User, World, bed, manifests, test};
-use windlass_workloads::Hold;
+use windlass_workloads::Holder;
 
 use crate::PROMOTE;
 
@@ -34,7 +34,7 @@ async fn version(world: &World) -> Option<String> {
 /// tool sees no difference of our making; where the partition holds, each is refused in words.
 async fn sync_again_and_again(world: &World, way: &[&str], image: &str) {
     match bed().hold {
-        Hold::Policy => {
+        Holder::Policy => {
             sync(world, way, image).unwrap();
             let settled = version(world).await;
             for _ in 0..3 {
@@ -42,7 +42,7 @@ async fn sync_again_and_again(world: &World, way: &[&str], image: &str) {
             }
             assert_eq!(version(world).await, settled, "{way:?} goes on changing the set");
         }
-        Hold::Partition => {
+        Holder::Partition => {
             for _ in 0..3 {
                 let words = sync(world, way, image).unwrap_err();
                 assert!(
@@ -58,8 +58,8 @@ async fn a_run_under_a_tool(world: &mut World, way: &[&str]) {
     world.healthy("web", 3, &["setWeight: 34", "pause: {}", "setWeight: 67", "pause: {}"]).await;
     let (stable, _) = world.revisions("web").await;
     match bed().hold {
-        Hold::Policy => sync(world, way, "app:v2").unwrap(),
-        Hold::Partition => {
+        Holder::Policy => sync(world, way, "app:v2").unwrap(),
+        Holder::Partition => {
             let words = sync(world, way, "app:v2").unwrap_err();
             assert!(words.contains("in the same write") || words.contains("leave it as it is"), "{words}");
             world.set_image("web", "app:v2");

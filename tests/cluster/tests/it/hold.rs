@@ -2,7 +2,7 @@
 //! Where the server has mutating policies they hold it, elsewhere the partition rests at HOLD; both pass these tests.
 
 use windlass_bed::{User, World, bed, manifests, test, until};
-use windlass_workloads::{HOLD, Hold};
+use windlass_workloads::{HOLD, Holder};
 
 /// Steps that stop after the first pod.
 const FIRST_POD: [&str; 3] = ["setWeight: 34", "pause: {}", "setWeight: 100"];
@@ -39,7 +39,7 @@ async fn a_template_change_is_held_in_the_same_write_while_the_controller_is_dow
         let set = world.set("web").await;
         assert_eq!(set.metadata.generation, Some(before + 1), "one write");
         assert_eq!(world.partition("web").await, HOLD);
-        if bed().hold == Hold::Policy {
+        if bed().hold == Holder::Policy {
             assert!(set.metadata.annotations.unwrap().contains_key("windlass.sh/held"));
         }
         world.until_target("web", &stable).await;
@@ -57,8 +57,8 @@ async fn every_rollout_says_whether_its_hold_is_guarded_and_by_what() {
         let status = world.status("web").await;
         let guarded = status.condition("HoldGuarded").unwrap();
         let by = match bed().hold {
-            Hold::Policy => "MutatingPolicy",
-            Hold::Partition => "PartitionRestsAtHold",
+            Holder::Policy => "MutatingPolicy",
+            Holder::Partition => "PartitionRestsAtHold",
         };
         assert_eq!((guarded.status.as_str(), guarded.reason.as_str()), ("True", by));
     })
@@ -76,8 +76,8 @@ async fn others_hands_are_kept_off_the_partition_during_a_run() {
             r#"{"spec":{"updateStrategy":{"rollingUpdate":{"partition":0}}}}"#,
         ];
         match bed().hold {
-            Hold::Policy => drop(world.kubectl(&pull)),
-            Hold::Partition => assert_in_words(
+            Holder::Policy => drop(world.kubectl(&pull)),
+            Holder::Partition => assert_in_words(
                 &world.refused(&pull),
                 &[
                     "holds the partition at 2",
@@ -100,8 +100,8 @@ async fn a_new_template_with_partition_zero_in_one_write_does_not_get_ahead() {
             "updateStrategy":{"rollingUpdate":{"partition":0}}}}"#;
         let write = ["patch", "sts/web", "--patch", both];
         match bed().hold {
-            Hold::Policy => drop(world.kubectl(&write)),
-            Hold::Partition => assert_in_words(
+            Holder::Policy => drop(world.kubectl(&write)),
+            Holder::Partition => assert_in_words(
                 &world.refused(&write),
                 &["could not hold this new template", "partition to 2147483647 in the same write"],
             ),
@@ -118,11 +118,11 @@ async fn a_new_template_in_the_middle_of_a_run_does_not_flow_into_the_exposed_po
         world.kill_controller();
         let change = ["set", "image", "sts/web", "app=app:v3"];
         match bed().hold {
-            Hold::Policy => {
+            Holder::Policy => {
                 world.kubectl(&change);
                 assert_eq!(world.partition("web").await, HOLD);
             }
-            Hold::Partition => {
+            Holder::Partition => {
                 let words = ["pods from the partition 2 up would get it at once", "in the same write"];
                 assert_in_words(&world.refused(&change), &words);
                 world.set_image("web", "app:v3");
@@ -163,8 +163,8 @@ async fn the_label_and_the_mark_of_a_run_cannot_be_taken_off_by_others() {
             [["label", "sts/web", "windlass.sh/rollout-"], ["annotate", "sts/web", "windlass.sh/held-"]]
         {
             match bed().hold {
-                Hold::Policy => drop(world.kubectl(&take_off)),
-                Hold::Partition => assert_in_words(&world.refused(&take_off), &["leave it as it is"]),
+                Holder::Policy => drop(world.kubectl(&take_off)),
+                Holder::Partition => assert_in_words(&world.refused(&take_off), &["leave it as it is"]),
             }
         }
         let another = world.refused(&["label", "sts/web", "windlass.sh/rollout=other", "--overwrite"]);
@@ -188,11 +188,11 @@ async fn at_rest_the_partition_is_anybodys_where_a_policy_holds_and_nobodys_wher
             r#"{"spec":{"updateStrategy":{"rollingUpdate":{"partition":1}}}}"#,
         ];
         match bed().hold {
-            Hold::Policy => {
+            Holder::Policy => {
                 world.kubectl(&lower);
                 assert_eq!(world.partition("web").await, 1);
             }
-            Hold::Partition => {
+            Holder::Partition => {
                 let words = ["keeps the partition at 2147483647 between two runs", "out of the manifest"];
                 assert_in_words(&world.refused(&lower), &words);
             }

@@ -2,7 +2,7 @@
 
 use k8s_openapi::apimachinery::pkg::util::intstr::IntOrString;
 use windlass_bed::{bed, manifests, test, until};
-use windlass_workloads::Hold;
+use windlass_workloads::Holder;
 
 use crate::{ABORT, PROMOTE};
 
@@ -225,11 +225,11 @@ async fn max_unavailable_is_left_alone_and_used_where_the_cluster_has_it() {
         let rolling = world.set("web").await.spec.unwrap().update_strategy.unwrap().rolling_update.unwrap();
         // The server drops the field where it does not know it; the other kind of bed has it switched on.
         let most = match bed().hold {
-            Hold::Policy => {
+            Holder::Policy => {
                 assert_eq!(rolling.max_unavailable, None);
                 1
             }
-            Hold::Partition => {
+            Holder::Partition => {
                 assert_eq!(rolling.max_unavailable, Some(IntOrString::Int(2)));
                 2
             }

@@ -5,7 +5,7 @@ use kube::Api;
 use kube::api::{Patch, PatchParams};
 use windlass_bed::{World, manifests, test, until};
 use windlass_engine::{Exposure, Move, RolloutName};
-use windlass_workloads::{Hold, Snapshot, StatefulSetView, Workload, Write, write};
+use windlass_workloads::{Holder, Snapshot, StatefulSetView, Workload, Write, write};
 
 /// A set without a rollout, so that nobody but the test writes to it.
 async fn lone_set(world: &World) -> StatefulSet {
@@ -22,7 +22,7 @@ async fn lone_set(world: &World) -> StatefulSet {
 async fn send(world: &World, judged: &StatefulSet, next: &Move) -> kube::Result<StatefulSet> {
     let workload = Workload::StatefulSet(StatefulSetView::of(judged));
     let snapshot = Snapshot { workload, pods: Vec::new(), revisions: Vec::new() };
-    let Write::PatchWorkload(patch) = write(&snapshot, &RolloutName::new("web"), Hold::Policy, next) else {
+    let Write::PatchWorkload(patch) = write(&snapshot, &RolloutName::new("web"), Holder::Policy, next) else {
         unreachable!("this move is a patch");
     };
     let api: Api<StatefulSet> = Api::namespaced(world.client(), &world.namespace);

@@ -8,7 +8,7 @@ use std::sync::OnceLock;
 
 use serde_json::{Value, json};
 use windlass_bed::{User, bed, test};
-use windlass_workloads::Hold;
+use windlass_workloads::Holder;
 
 /// Who the controller is.
 const ACCOUNT: &str = "system:serviceaccount:windlass:windlass";
@@ -72,8 +72,8 @@ fn installed() -> Objects {
 /// Installs everything, as this kind of server takes it.
 fn install() {
     let base = match bed().hold {
-        Hold::Policy => "cluster",
-        Hold::Partition => "without-mutating-policy",
+        Holder::Policy => "cluster",
+        Holder::Partition => "without-mutating-policy",
     };
     let folder = bed().root().join("manifests").join(base);
     bed().kubectl_ok(User::Admin, &["apply", "-k", folder.to_str().unwrap()], "");
@@ -202,8 +202,8 @@ fn each_part_of_the_installation_can_be_had_by_itself() {
 fn the_policies_let_through_every_user_that_is_named() {
     let two = ["--identity", "system:serviceaccount:data:windlass", "--identity", "o'brien"];
     let hold = match bed().hold {
-        Hold::Policy => "--hold=policy",
-        Hold::Partition => "--hold=partition",
+        Holder::Policy => "--hold=policy",
+        Holder::Partition => "--hold=partition",
     };
     let printed = windlass(&[&["manifests", "--parts=policies", hold], two.as_slice()].concat());
     assert!(!printed.contains(ACCOUNT), "the default is gone when others are named");
@@ -362,8 +362,8 @@ fn a_real_server_takes_what_the_chart_renders() {
         ],
     ];
     let kind = match bed().hold {
-        Hold::Policy => "policies.kind=mutating",
-        Hold::Partition => "policies.kind=partition",
+        Holder::Policy => "policies.kind=mutating",
+        Holder::Partition => "policies.kind=partition",
     };
     for values in variants {
         let answer = dry_run(&rendered(&[&["--set", kind], values].concat()));

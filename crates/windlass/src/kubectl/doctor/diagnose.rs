@@ -5,7 +5,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use jiff::{SignedDuration, Timestamp};
 use k8s_openapi::apiextensions_apiserver::pkg::apis::apiextensions::v1::CustomResourceDefinition;
 use serde_json::{Value, json};
-use windlass_workloads::{Hold, RIGHTS, Verdict, choose_hold, first_difference, judge, made_for};
+use windlass_workloads::{Holder, RIGHTS, Verdict, choose_holder, first_difference, judge, made_for};
 
 use super::facts::{
     Asked, Definition, Facts, Lacking, LeaseFacts, PolicyFacts, RolloutFacts, Seen, SetFacts,
@@ -85,8 +85,8 @@ fn not_established(found: &CustomResourceDefinition) -> Option<String> {
 /// What holds is what a controller that starts now would choose; what should hold depends on the server.
 fn guard(policies: &PolicyFacts, identity: &str) -> Finding {
     let known = &policies.known;
-    let holds = choose_hold(known);
-    let should = if policies.mutating_served { Hold::Policy } else { Hold::Partition };
+    let holds = choose_holder(known);
+    let should = if policies.mutating_served { Holder::Policy } else { Holder::Partition };
     match (judge(holds, identity, known), judge(should, identity, known)) {
         (Verdict::Guarded, _) if holds == should => Finding::Guarded { hold: holds },
         (Verdict::Guarded, _) => Finding::MutatingServed,

@@ -1,7 +1,7 @@
 //! What the doctor can find, good and bad. Their sentences are in `words`.
 
 use serde::Serialize;
-use windlass_workloads::{Hold, Verdict};
+use windlass_workloads::{Holder, Verdict};
 
 use super::facts::{Lacking, LeaseFacts, NotAllowed};
 
@@ -56,9 +56,9 @@ pub(super) struct Unguarded {
     /// What is wrong with them.
     pub(super) verdict: Verdict,
     /// What should hold on this server.
-    pub(super) hold: Hold,
+    pub(super) hold: Holder,
     /// What the policies that are installed were made for.
-    pub(super) installed_for: Option<Hold>,
+    pub(super) installed_for: Option<Holder>,
     /// The remedy makes something else hold than does now.
     pub(super) changes_hold: bool,
 }
@@ -75,7 +75,7 @@ pub(super) enum Finding {
     /// The definition is another one; `at` is the first field that differs.
     DefinedOtherwise { name: String, at: String },
     /// A new template would be held.
-    Guarded { hold: Hold },
+    Guarded { hold: Holder },
     /// It would, in the way of servers without mutating policies, and this server has them.
     MutatingServed,
     /// It would not surely be held.

@@ -5,7 +5,7 @@ use anstream::adapter::strip_str;
 use k8s_openapi::apiextensions_apiserver::pkg::apis::apiextensions::v1::CustomResourceDefinition;
 use serde_json::{Value, json};
 use unicode_width::UnicodeWidthStr;
-use windlass_workloads::{DEFAULT_IDENTITY, HOLD, Hold, Installed, Known, RIGHTS, wanted_policies};
+use windlass_workloads::{DEFAULT_IDENTITY, HOLD, Holder, Installed, Known, RIGHTS, wanted_policies};
 
 use super::facts::{
     Asked, Definition, Facts, Lacking, LeaseFacts, NotAllowed, PolicyFacts, RolloutFacts, SetFacts,
@@ -60,7 +60,7 @@ fn well() -> Facts {
     set.label = Some("web".to_owned());
     Facts {
         definitions: Ok(vec![definition()]),
-        policies: Ok(on_server(true, wanted_policies(Hold::Policy, DEFAULT_IDENTITY))),
+        policies: Ok(on_server(true, wanted_policies(Holder::Policy, DEFAULT_IDENTITY))),
         lacking: Ok(Vec::new()),
         lease: Ok(Some(lease(Some("windlass-7d4b9_1_18f3"), 3))),
         rollouts: Ok(vec![RolloutFacts::from(&picture.rollout)]),
@@ -197,31 +197,31 @@ fn policies_are_judged_by_what_the_server_can_do() {
         all.retain(|it| it.kind != kind || it.name != name);
         all
     };
-    let mut edited = wanted_policies(Hold::Policy, DEFAULT_IDENTITY);
+    let mut edited = wanted_policies(Holder::Policy, DEFAULT_IDENTITY);
     edited[0].spec["failurePolicy"] = "Ignore".into();
-    let guard_alone: Vec<Installed> = wanted_policies(Hold::Policy, DEFAULT_IDENTITY)
+    let guard_alone: Vec<Installed> = wanted_policies(Holder::Policy, DEFAULT_IDENTITY)
         .into_iter()
         .filter(|it| it.kind.starts_with("Validating"))
         .collect();
     let servers = [
         (
             "the partition's policies where there are none that mutate",
-            on_server(false, wanted_policies(Hold::Partition, DEFAULT_IDENTITY)),
+            on_server(false, wanted_policies(Holder::Partition, DEFAULT_IDENTITY)),
         ),
         (
             "the partition's policies where there are some that mutate",
-            on_server(true, wanted_policies(Hold::Partition, DEFAULT_IDENTITY)),
+            on_server(true, wanted_policies(Holder::Partition, DEFAULT_IDENTITY)),
         ),
         ("the others where there are none that mutate", on_server(false, guard_alone)),
         ("nothing, where there are none that mutate", on_server(false, Vec::new())),
         (
             "a binding is missing",
-            on_server(true, without(Hold::Policy, "MutatingAdmissionPolicyBinding", "windlass-hold")),
+            on_server(true, without(Holder::Policy, "MutatingAdmissionPolicyBinding", "windlass-hold")),
         ),
         ("edited", on_server(true, edited)),
         (
             "for another controller",
-            on_server(true, wanted_policies(Hold::Policy, "system:serviceaccount:ops:windlass")),
+            on_server(true, wanted_policies(Holder::Policy, "system:serviceaccount:ops:windlass")),
         ),
     ];
     let mut text = String::new();

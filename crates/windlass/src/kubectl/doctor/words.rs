@@ -3,7 +3,7 @@
 use jiff::Timestamp;
 use serde::Serialize;
 use windlass_engine::age_words;
-use windlass_workloads::{DEFAULT_IDENTITY, HOLD, Hold, Place, Verdict};
+use windlass_workloads::{DEFAULT_IDENTITY, HOLD, Holder, Place, Verdict};
 
 use super::facts::{Asked, Lacking, LeaseFacts};
 use super::finding::{Check, Finding, Named, Unguarded};
@@ -100,18 +100,18 @@ fn or_silence(why: &str) -> &str {
 }
 
 fn mutating_served(asked: &Asked) -> Words {
-    let now = Verdict::Guarded.explain(Hold::Partition, &asked.identity).message;
+    let now = Verdict::Guarded.explain(Holder::Partition, &asked.identity).message;
     wrong(
         format!("{now}. This server has mutating policies too, which hold without resting there"),
         "if you want that, install those policies and restart the controller; it finds out at its start what holds",
-        Some(install_policies(Hold::Policy, asked)),
+        Some(install_policies(Holder::Policy, asked)),
     )
 }
 
 fn not_guarded(unguarded: &Unguarded, asked: &Asked) -> Words {
     let Unguarded { verdict, hold, installed_for, changes_hold } = unguarded;
     let mut message = verdict.explain(*hold, &asked.identity).message;
-    if let (Hold::Partition, Some(Hold::Policy)) = (hold, installed_for) {
+    if let (Holder::Partition, Some(Holder::Policy)) = (hold, installed_for) {
         message = format!(
             "this server has no mutating policies, and what is installed is made for servers that have them; {message}"
         );
@@ -131,10 +131,10 @@ fn not_guarded(unguarded: &Unguarded, asked: &Asked) -> Words {
     wrong(message, text, Some(install_policies(*hold, asked)))
 }
 
-fn install_policies(hold: Hold, asked: &Asked) -> String {
+fn install_policies(hold: Holder, asked: &Asked) -> String {
     let hold = match hold {
-        Hold::Policy => "",
-        Hold::Partition => " --hold=partition",
+        Holder::Policy => "",
+        Holder::Partition => " --hold=partition",
     };
     let identity = match asked.identity.as_str() {
         DEFAULT_IDENTITY => String::new(),

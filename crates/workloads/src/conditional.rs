@@ -21,9 +21,9 @@ pub(crate) struct Mark<'a> {
 }
 
 /// A JSON patch in the making.
-pub(crate) struct Guarded(Vec<PatchOperation>);
+pub(crate) struct Conditional(Vec<PatchOperation>);
 
-impl Guarded {
+impl Conditional {
     /// A change of this object, as long as its spec is the one that was read.
     pub(crate) fn by(uid: &str, generation: i64) -> Self {
         let mut change = Self(Vec::new());
