@@ -1,0 +1,105 @@
+//! Why the server refuses a request, in the words and numbers of the real one.
+
+use serde_json::{Value, json};
+
+use crate::object::Key;
+use crate::resource::Resource;
+
+/// A request that was refused: the `Status` object of the API.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Refusal {
+    /// The HTTP code.
+    pub code: u16,
+    /// The machine's word for it.
+    pub reason: &'static str,
+    /// The sentence for people.
+    pub message: String,
+    /// What it is about.
+    pub details: Option<Value>,
+}
+
+impl Refusal {
+    /// A refusal without details.
+    pub fn new(code: u16, reason: &'static str, message: impl Into<String>) -> Self {
+        Self { code, reason, message: message.into(), details: None }
+    }
+
+    /// There is no such object.
+    pub fn not_found(resource: Resource, name: &str) -> Self {
+        let mut refusal =
+            Self::new(404, "NotFound", format!("{} \"{name}\" not found", resource.qualified()));
+        refusal.details = Some(details(resource, name));
+        refusal
+    }
+
+    /// There is one of that name.
+    pub fn already_exists(resource: Resource, name: &str) -> Self {
+        let message = format!("{} \"{name}\" already exists", resource.qualified());
+        let mut refusal = Self::new(409, "AlreadyExists", message);
+        refusal.details = Some(details(resource, name));
+        refusal
+    }
+
+    /// The object is another one than the request rests on.
+    pub fn conflict(resource: Resource, name: &str, why: &str) -> Self {
+        let message = format!("Operation cannot be fulfilled on {} \"{name}\": {why}", resource.qualified());
+        let mut refusal = Self::new(409, "Conflict", message);
+        refusal.details = Some(details(resource, name));
+        refusal
+    }
+
+    /// The object has changed since it was read.
+    pub fn modified(resource: Resource, name: &str) -> Self {
+        Self::conflict(
+            resource,
+            name,
+            "the object has been modified; please apply your changes to the latest version and try again",
+        )
+    }
+
+    /// A policy says no.
+    pub fn forbidden(resource: Resource, key: &Key, why: &str) -> Self {
+        let message = format!("{} \"{}\" is forbidden: {why}", resource.qualified(), key.name);
+        let mut refusal = Self::new(403, "Forbidden", message);
+        refusal.details = Some(details(resource, &key.name));
+        refusal
+    }
+
+    /// The object would be wrong.
+    pub fn invalid(resource: Resource, name: &str, field: &str, why: &str) -> Self {
+        let kind = match resource.group() {
+            "" => resource.kind().to_owned(),
+            group => format!("{}.{group}", resource.kind()),
+        };
+        let mut refusal = Self::new(422, "Invalid", format!("{kind} \"{name}\" is invalid: {field}: {why}"));
+        refusal.details = Some(json!({
+            "name": name, "group": resource.group(), "kind": resource.kind(),
+            "causes": [{"reason": "FieldValueInvalid", "message": why, "field": field}],
+        }));
+        refusal
+    }
+
+    /// The request cannot be understood.
+    pub fn bad_request(why: impl Into<String>) -> Self {
+        Self::new(400, "BadRequest", why)
+    }
+
+    /// As an object of the API.
+    pub fn status(&self) -> Value {
+        let mut status = json!({
+            "kind": "Status", "apiVersion": "v1", "metadata": {}, "status": "Failure",
+            "message": self.message, "reason": self.reason, "code": self.code,
+        });
+        if let Some(details) = &self.details {
+            status["details"] = details.clone();
+        }
+        status
+    }
+}
+
+fn details(resource: Resource, name: &str) -> Value {
+    match resource.group() {
+        "" => json!({"name": name, "kind": resource.plural()}),
+        group => json!({"name": name, "group": group, "kind": resource.plural()}),
+    }
+}

@@ -1,0 +1,134 @@
+//! The API server's verbs on objects, without HTTP: what is stored, what is refused, and in which words.
+//!
+//! Everybody writes through here, the actors of the cluster as well as requests from outside, so that generation,
+//! admission, conflicts and graceful deletion are the same for all.
+
+mod admission;
+mod defaults;
+mod delete;
+mod patch;
+mod write;
+
+use jiff::Timestamp;
+use serde_json::{Value, json};
+
+use crate::object::{Key, Object, map_at};
+use crate::refusal::Refusal;
+use crate::resource::Resource;
+use crate::store::Store;
+
+pub use delete::{Deletion, Propagation};
+pub use patch::Patch;
+
+/// Who sends a request.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Caller {
+    /// The user's name.
+    pub user: String,
+}
+
+impl Caller {
+    /// A user.
+    pub fn new(user: impl Into<String>) -> Self {
+        Self { user: user.into() }
+    }
+
+    /// One of the cluster's own controllers.
+    pub fn controller(name: &str) -> Self {
+        Self::new(format!("system:serviceaccount:kube-system:{name}"))
+    }
+}
+
+/// Which part of an object is written.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Part {
+    /// All but the status.
+    Whole,
+    /// The status.
+    Status,
+}
+
+/// The API server.
+#[derive(Clone, Default)]
+pub struct Server {
+    store: Store,
+    uids: u64,
+}
+
+impl Server {
+    /// What is stored.
+    pub fn store(&self) -> &Store {
+        &self.store
+    }
+
+    /// Forgets older changes, so that watches have to list again.
+    pub fn compact(&mut self) {
+        let now = self.store.revision();
+        self.store.forget_before(now);
+    }
+
+    /// An object, or the refusal that says that there is none.
+    pub fn get(&self, resource: Resource, key: &Key) -> Result<&Object, Refusal> {
+        self.store.get(resource, key).ok_or_else(|| Refusal::not_found(resource, &key.name))
+    }
+
+    /// Stores a new object.
+    pub fn create(
+        &mut self,
+        now: Timestamp,
+        caller: &Caller,
+        resource: Resource,
+        object: Value,
+    ) -> Result<Object, Refusal> {
+        write::create(self, now, caller, resource, object)
+    }
+
+    /// Replaces an object, or the part of it. A resourceVersion in it is a precondition.
+    pub fn update(
+        &mut self,
+        now: Timestamp,
+        caller: &Caller,
+        resource: Resource,
+        part: Part,
+        object: Value,
+    ) -> Result<Object, Refusal> {
+        let key = Key::of(&object);
+        write::change(self, now, caller, resource, &key, part, |_| Ok(object))
+    }
+
+    /// Changes an object, or the part of it.
+    pub fn patch(
+        &mut self,
+        now: Timestamp,
+        caller: &Caller,
+        resource: Resource,
+        key: &Key,
+        part: Part,
+        patch: &Patch,
+    ) -> Result<Object, Refusal> {
+        write::change(self, now, caller, resource, key, part, |before| {
+            let mut after = before.clone();
+            // What was read is no precondition: only what the patch says is.
+            map_at(&mut after, &["metadata"]).remove("resourceVersion");
+            patch.apply(resource, &mut after)?;
+            Ok(after)
+        })
+    }
+
+    /// Asks for the end of an object.
+    pub fn delete(
+        &mut self,
+        now: Timestamp,
+        caller: &Caller,
+        resource: Resource,
+        key: &Key,
+        deletion: &Deletion,
+    ) -> Result<Object, Refusal> {
+        delete::delete(self, now, caller, resource, key, deletion)
+    }
+
+    fn new_uid(&mut self) -> Value {
+        self.uids += 1;
+        json!(format!("5eed0000-0000-4000-8000-{:012x}", self.uids))
+    }
+}
