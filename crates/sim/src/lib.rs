@@ -4,14 +4,17 @@
 //! controller, kubelets, people); nothing here looks at a clock or a random source: time is an argument, chance is a seed.
 
 pub mod actors;
+mod chance;
 pub mod http;
 mod object;
 mod refusal;
 mod resource;
+pub mod script;
 mod selector;
 mod server;
 mod store;
 
+pub use chance::Chance;
 pub use object::{Key, Object};
 pub use refusal::Refusal;
 pub use resource::Resource;
