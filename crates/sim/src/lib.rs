@@ -4,16 +4,20 @@
 //! controller, kubelets, people); nothing here looks at a clock or a random source: time is an argument, chance is a seed.
 
 pub mod actors;
+pub mod budget;
 pub mod http;
 mod object;
 mod refusal;
 mod resource;
 mod selector;
 mod server;
+pub mod service;
 mod store;
 
 pub use object::{Key, Object};
 pub use refusal::Refusal;
 pub use resource::Resource;
-pub use server::{Caller, Deletion, Part, Patch, Propagation, Server};
+pub use selector::Selector;
+pub use server::{Apply, Caller, Deletion, Part, Patch, Propagation, Server};
+pub use service::{Cluster, Service};
 pub use store::{Change, ChangeKind, Store};
