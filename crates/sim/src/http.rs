@@ -2,16 +2,26 @@
 //! `service` puts it behind a client, and `serve` behind a port.
 
 mod call;
+mod discovery;
+mod form;
+mod list;
+mod table;
+mod watch;
+
+use std::sync::Arc;
 
 use jiff::Timestamp;
 use serde_json::{Value, json};
 
-use crate::object::{Key, Object};
+use crate::object::{self, Key, Object};
 use crate::refusal::Refusal;
 use crate::resource::Resource;
-use crate::server::{Caller, Deletion, Part, Patch, Propagation, Server};
+use crate::server::{Caller, Deletion, Server};
 
-pub use call::{Call, Request};
+pub use call::{Call, List, Request, ScaleCall};
+pub use form::Form;
+pub use table::Included;
+pub use watch::{Event, EventKind, Progress, Start, Watch};
 
 /// What the server answers.
 #[derive(Clone, Debug)]
@@ -21,124 +31,160 @@ pub enum Answer {
         /// The HTTP code.
         code: u16,
         /// The body.
-        body: Value,
+        body: Object,
+        /// What the server has to say besides.
+        warnings: Vec<String>,
+    },
+    /// A word.
+    Text {
+        /// The HTTP code.
+        code: u16,
+        /// The word.
+        text: &'static str,
     },
     /// A stream of changes.
     Watch(Watch),
 }
 
-/// A stream of changes that somebody asked for.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Watch {
-    /// Of which resource.
-    pub resource: Resource,
-    /// In which namespace; none for all.
-    pub namespace: Option<String>,
-    /// The changes after this revision.
-    pub since: u64,
-}
-
-impl Watch {
-    /// Whether a change belongs into the stream.
-    pub fn wants(&self, resource: Resource, key: &Key) -> bool {
-        resource == self.resource && self.namespace.as_ref().is_none_or(|it| *it == key.namespace)
+impl Answer {
+    fn new(code: u16, body: Value) -> Self {
+        Self::Body { code, body: Arc::new(body), warnings: Vec::new() }
     }
 }
 
 /// Answers a request.
 pub fn answer(server: &mut Server, now: Timestamp, caller: &Caller, request: &Request) -> Answer {
-    match Call::read(request).and_then(|call| carry_out(server, now, caller, call)) {
-        Ok(answer) => answer,
-        Err(refusal) => Answer::Body { code: refusal.code, body: refusal.status() },
-    }
-}
-
-fn carry_out(server: &mut Server, now: Timestamp, caller: &Caller, call: Call) -> Result<Answer, Refusal> {
-    let object = |code: u16, object: Object| Answer::Body { code, body: Value::clone(&object) };
-    match call {
-        Call::Get { resource, key, .. } => {
-            server.get(resource, &key).map(|it| object(200, Object::clone(it)))
+    let answered = Call::read(request).and_then(|call| {
+        if request.is_dry_run() {
+            // What happens to a copy does not happen.
+            return carry_out(&mut server.clone(), now, caller, request, call);
         }
-        Call::List { resource, namespace } => Ok(list(server, resource, namespace.as_deref())),
-        Call::Watch(watch) => Ok(Answer::Watch(watch)),
-        Call::Create { resource, body } => {
-            server.create(now, caller, resource, body).map(|it| object(201, it))
-        }
-        Call::Update { resource, part, body } => {
-            server.update(now, caller, resource, part, body).map(|it| object(200, it))
-        }
-        Call::Patch { resource, key, part, patch } => {
-            server.patch(now, caller, resource, &key, part, &patch).map(|it| object(200, it))
-        }
-        Call::Delete { resource, key, deletion } => {
-            server.delete(now, caller, resource, &key, &deletion).map(|it| object(200, it))
-        }
-        Call::WhoAmI => Ok(Answer::Body {
-            code: 201,
-            body: json!({
-                "apiVersion": "authentication.k8s.io/v1", "kind": "SelfSubjectReview", "metadata": {},
-                "status": {"userInfo": {"username": caller.user}},
-            }),
-        }),
-    }
-}
-
-fn list(server: &Server, resource: Resource, namespace: Option<&str>) -> Answer {
-    let store = server.store();
-    let items: Vec<Value> = match namespace {
-        Some(namespace) => store.within(resource, namespace).map(|(_, it)| Value::clone(it)).collect(),
-        None => store.all(resource).map(|(_, it)| Value::clone(it)).collect(),
-    };
-    let body = json!({
-        "apiVersion": resource.api_version(),
-        "kind": format!("{}List", resource.kind()),
-        "metadata": {"resourceVersion": store.revision().to_string()},
-        "items": items,
+        carry_out(server, now, caller, request, call)
     });
-    Answer::Body { code: 200, body }
+    answered.unwrap_or_else(|refusal| Answer::new(refusal.code, refusal.status()))
 }
 
-/// The options of a deletion, from its body.
-fn deletion(body: &Value) -> Deletion {
-    let text = |path: &[&str]| crate::object::text(body, path).map(str::to_owned);
-    Deletion {
-        uid: text(&["preconditions", "uid"]),
-        version: text(&["preconditions", "resourceVersion"]),
-        grace_seconds: crate::object::number(body, &["gracePeriodSeconds"]),
-        propagation: match text(&["propagationPolicy"]).as_deref() {
-            Some("Foreground") => Propagation::Foreground,
-            Some("Orphan") => Propagation::Orphan,
-            _ => Propagation::Background,
-        },
+fn carry_out(
+    server: &mut Server,
+    now: Timestamp,
+    caller: &Caller,
+    request: &Request,
+    call: Call,
+) -> Result<Answer, Refusal> {
+    let shown = |code: u16, resource: Resource, object: &Object| Answer::Body {
+        code,
+        body: Form::asked(request).one(resource, object, now),
+        warnings: Vec::new(),
+    };
+    let managed = Caller { user: caller.user.clone(), manager: request.manager().map(str::to_owned) };
+    let caller = &managed;
+    match call {
+        Call::Get(resource, key) => server.get(resource, &key).map(|it| shown(200, resource, it)),
+        Call::List(list) => list::list(server, now, &list, &Form::asked(request)),
+        Call::Watch(watch) => Ok(Answer::Watch(watch)),
+        Call::Create(resource, body) => {
+            server.create(now, caller, resource, body).map(|it| shown(201, resource, &it))
+        }
+        Call::Update(resource, part, body) => {
+            server.update(now, caller, resource, part, body).map(|it| shown(200, resource, &it))
+        }
+        Call::Patch(resource, key, part, patch) => {
+            let existed = server.store().get(resource, &key).is_some();
+            let code = if existed { 200 } else { 201 };
+            server.patch(now, caller, resource, &key, part, &patch).map(|it| shown(code, resource, &it))
+        }
+        Call::Delete(resource, key, deletion) => {
+            let last = server.delete(now, caller, resource, &key, &deletion)?;
+            let gone = server.store().get(resource, &key).is_none();
+            Ok(deleted(resource, &last, gone))
+        }
+        Call::DeleteMany(list, deletion) => delete_many(server, now, caller, &list, &deletion),
+        Call::Scale(resource, key, call) => scale(server, now, caller, resource, &key, call),
+        Call::Evict(key, deletion) => {
+            server.evict(now, caller, &key, &deletion)?;
+            Ok(Answer::new(201, success()))
+        }
+        Call::Review(review) => Ok(Answer::new(201, reviewed(caller, review))),
+        Call::Document(document) => Ok(Answer::new(200, document)),
+        Call::Text(text) => Ok(Answer::Text { code: 200, text }),
     }
 }
 
-/// A patch, from the type of its content.
-fn patch(content_type: &str, body: Value) -> Result<Patch, Refusal> {
-    match content_type.split(';').next().unwrap_or_default() {
-        "application/merge-patch+json" => Ok(Patch::Merge(body)),
-        "application/json-patch+json" => serde_json::from_value(body)
-            .map(Patch::Json)
-            .map_err(|error| Refusal::bad_request(format!("error decoding patch: {error}"))),
-        other => Err(Refusal::new(
-            415,
-            "UnsupportedMediaType",
-            format!(
-                "the body of the request was in an unknown format - accepted media types include: application/json-patch+json, application/merge-patch+json; this was {other}"
-            ),
-        )),
+/// A real server answers with a `Status` once the object is gone, but with the last state of a pod and the like.
+fn deleted(resource: Resource, last: &Object, gone: bool) -> Answer {
+    let shows_object = !gone
+        || matches!(
+            resource,
+            Resource::Pods
+                | Resource::Services
+                | Resource::Claims
+                | Resource::ServiceAccounts
+                | Resource::Quotas
+        );
+    if shows_object {
+        return Answer::Body { code: 200, body: Arc::clone(last), warnings: Vec::new() };
     }
+    let mut status = success();
+    let mut details =
+        json!({"name": object::name(last), "kind": resource.plural(), "uid": object::uid(last)});
+    if !resource.group().is_empty() {
+        details["group"] = json!(resource.group());
+    }
+    status["details"] = details;
+    Answer::new(200, status)
 }
 
-/// The part that a subresource names.
-fn part(subresource: Option<&str>) -> Result<Part, Refusal> {
-    match subresource {
-        None => Ok(Part::Whole),
-        Some("status") => Ok(Part::Status),
-        Some(_) => Err(unknown_path()),
-    }
+fn success() -> Value {
+    json!({"kind": "Status", "apiVersion": "v1", "metadata": {}, "status": "Success"})
 }
 
-fn unknown_path() -> Refusal {
-    Refusal::new(404, "NotFound", "the server could not find the requested resource")
+fn delete_many(
+    server: &mut Server,
+    now: Timestamp,
+    caller: &Caller,
+    list: &List,
+    deletion: &Deletion,
+) -> Result<Answer, Refusal> {
+    let meant = watch::meant(server.store(), list.resource, list.namespace.as_deref(), &list.selector);
+    let keys: Vec<Key> = meant.map(|(key, _)| key.clone()).collect();
+    let mut items = Vec::new();
+    for key in keys {
+        items.push(Value::clone(&*server.delete(now, caller, list.resource, &key, deletion)?));
+    }
+    Ok(Answer::new(200, list::envelope(list.resource, server.store().revision(), &items)))
+}
+
+fn scale(
+    server: &mut Server,
+    now: Timestamp,
+    caller: &Caller,
+    resource: Resource,
+    key: &Key,
+    call: ScaleCall,
+) -> Result<Answer, Refusal> {
+    let scale = match call {
+        ScaleCall::Get => server.scale(resource, key)?,
+        ScaleCall::Update(scale) => server.set_scale(now, caller, resource, key, |_| Ok(scale))?,
+        ScaleCall::Patch(patch) => server.set_scale(now, caller, resource, key, |mut scale| {
+            patch.apply_plainly(&mut scale)?;
+            Ok(scale)
+        })?,
+    };
+    Ok(Answer::new(200, scale))
+}
+
+/// Everything is allowed here, and everybody is who they say.
+fn reviewed(caller: &Caller, mut review: Value) -> Value {
+    let kind = object::text(&review, &["kind"]).unwrap_or_default().to_owned();
+    review["status"] = match kind.as_str() {
+        "SelfSubjectReview" => {
+            json!({"userInfo": {"username": caller.user, "groups": ["system:authenticated"]}})
+        }
+        "SelfSubjectRulesReview" => json!({
+            "resourceRules": [{"verbs": ["*"], "apiGroups": ["*"], "resources": ["*"]}],
+            "nonResourceRules": [{"verbs": ["*"], "nonResourceURLs": ["*"]}], "incomplete": false,
+        }),
+        _ => json!({"allowed": true}),
+    };
+    review
 }

@@ -4,19 +4,40 @@
 //! controller, kubelets, people); nothing here looks at a clock or a random source: time is an argument, chance is a seed.
 
 pub mod actors;
+pub mod budget;
+mod cast;
 mod chance;
+mod clock;
+mod deed;
+mod fault;
 pub mod http;
+mod judge;
 mod object;
+mod play;
 mod refusal;
 mod resource;
 pub mod script;
+pub mod seed;
 mod selector;
 mod server;
+pub mod service;
+mod shrink;
+pub mod start;
 mod store;
+mod timeline;
 
+pub use cast::Cast;
 pub use chance::Chance;
+pub use clock::{ORIGIN, VirtualClock};
+pub use fault::{Faulty, Line};
+pub use judge::{Judge, Violation};
 pub use object::{Key, Object};
+pub use play::{Ending, Outcome, Statistics, play};
 pub use refusal::Refusal;
 pub use resource::Resource;
-pub use server::{Caller, Deletion, Part, Patch, Propagation, Server};
+pub use selector::Selector;
+pub use server::{Apply, Caller, Deletion, Part, Patch, Propagation, Server};
+pub use service::{Cluster, Service};
+pub use shrink::shrink;
 pub use store::{Change, ChangeKind, Store};
+pub use timeline::{Happening, Moment, PodState, Timeline};

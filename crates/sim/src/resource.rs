@@ -113,6 +113,19 @@ impl Resource {
         self.definition().short_names
     }
 
+    /// What `kubectl get all` is made of.
+    pub fn categories(self) -> &'static [&'static str] {
+        match self {
+            Self::Pods | Self::Services | Self::StatefulSets => &["all"],
+            Self::Definitions
+            | Self::MutatingPolicies
+            | Self::MutatingBindings
+            | Self::ValidatingPolicies
+            | Self::ValidatingBindings => &["api-extensions"],
+            _ => &[],
+        }
+    }
+
     /// As messages name it: with the group, unless that is the core.
     pub fn qualified(self) -> String {
         match self.group() {

@@ -6,7 +6,9 @@
 mod admission;
 mod defaults;
 mod delete;
+mod evict;
 mod patch;
+mod scale;
 mod write;
 
 use jiff::Timestamp;
@@ -18,19 +20,21 @@ use crate::resource::Resource;
 use crate::store::Store;
 
 pub use delete::{Deletion, Propagation};
-pub use patch::Patch;
+pub use patch::{Apply, Patch};
 
 /// Who sends a request.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Caller {
     /// The user's name.
     pub user: String,
+    /// Who owns the fields that are written; nobody remembers that where there is none.
+    pub manager: Option<String>,
 }
 
 impl Caller {
     /// A user.
     pub fn new(user: impl Into<String>) -> Self {
-        Self { user: user.into() }
+        Self { user: user.into(), manager: None }
     }
 
     /// One of the cluster's own controllers.
@@ -46,6 +50,10 @@ pub enum Part {
     Whole,
     /// The status.
     Status,
+    /// The number of replicas, by the address of the scale.
+    Scale,
+    /// The finalizers of a namespace's content.
+    Finalizers,
 }
 
 /// The API server.
@@ -125,6 +133,34 @@ impl Server {
         deletion: &Deletion,
     ) -> Result<Object, Refusal> {
         delete::delete(self, now, caller, resource, key, deletion)
+    }
+
+    /// The polite end of a pod: the budgets that cover it are asked.
+    pub fn evict(
+        &mut self,
+        now: Timestamp,
+        caller: &Caller,
+        key: &Key,
+        deletion: &Deletion,
+    ) -> Result<Object, Refusal> {
+        evict::evict(self, now, caller, key, deletion)
+    }
+
+    /// The scale of a workload.
+    pub fn scale(&self, resource: Resource, key: &Key) -> Result<Value, Refusal> {
+        scale::get(self, resource, key)
+    }
+
+    /// Sets the scale of a workload to what `make` makes of the present one.
+    pub fn set_scale(
+        &mut self,
+        now: Timestamp,
+        caller: &Caller,
+        resource: Resource,
+        key: &Key,
+        make: impl FnOnce(Value) -> Result<Value, Refusal>,
+    ) -> Result<Value, Refusal> {
+        scale::set(self, now, caller, resource, key, make)
     }
 
     fn new_uid(&mut self) -> Value {

@@ -72,6 +72,8 @@ pub(super) fn change(
             }
         }
         Part::Status => keep_stable(server, caller, before, after),
+        // The policies match the workload itself, not its scale.
+        Part::Scale | Part::Finalizers => Ok(()),
     }
 }
 

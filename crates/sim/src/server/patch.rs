@@ -13,13 +13,34 @@ pub enum Patch {
     Merge(Value),
     /// `application/json-patch+json`.
     Json(json_patch::Patch),
+    /// `application/strategic-merge-patch+json`.
+    Strategic(Value),
+    /// `application/apply-patch+yaml`.
+    Apply(Apply),
+}
+
+/// What a manager wants an object to say, and no more than that.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Apply {
+    /// The fields.
+    pub wanted: Value,
+    /// Who wants them.
+    pub manager: String,
+    /// Whether to take fields from other managers.
+    pub force: bool,
 }
 
 impl Patch {
     /// Changes an object.
     pub(super) fn apply(&self, _resource: Resource, object: &mut Value) -> Result<(), Refusal> {
+        self.apply_plainly(object)
+    }
+
+    /// Changes a document whose lists have no keys.
+    pub(crate) fn apply_plainly(&self, object: &mut Value) -> Result<(), Refusal> {
         match self {
-            Self::Merge(change) => json_patch::merge(object, change),
+            Self::Merge(change) | Self::Strategic(change) => json_patch::merge(object, change),
+            Self::Apply(apply) => json_patch::merge(object, &apply.wanted),
             Self::Json(patch) => apply_json(patch, object)?,
         }
         Ok(())

@@ -69,8 +69,9 @@ pub(super) fn change(
     preconditions(resource, &before, &after)?;
     identify(resource, &mut after);
     match part {
-        Part::Whole => keep_what_is_not_theirs(resource, &before, &mut after),
-        Part::Status => after = only_the_status(&before, &after),
+        Part::Whole | Part::Scale => keep_what_is_not_theirs(resource, &before, &mut after),
+        Part::Finalizers => after = only(&before, &after, "spec"),
+        Part::Status => after = only(&before, &after, "status"),
     }
     defaults::fill(resource, &mut after);
     admission::change(server, caller, resource, part, &before, &mut after)?;
@@ -160,10 +161,11 @@ fn keep_what_is_not_theirs(resource: Resource, before: &Value, after: &mut Value
     }
 }
 
-fn only_the_status(before: &Value, after: &Value) -> Value {
+/// The state before, with one part of the state after.
+fn only(before: &Value, after: &Value, part: &str) -> Value {
     let mut only = before.clone();
-    if let Some(status) = after.get("status") {
-        map_at(&mut only, &[]).insert("status".to_owned(), status.clone());
+    if let Some(value) = after.get(part) {
+        map_at(&mut only, &[]).insert(part.to_owned(), value.clone());
     }
     only
 }
