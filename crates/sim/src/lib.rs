@@ -4,6 +4,7 @@
 //! controller, kubelets, people); nothing here looks at a clock or a random source: time is an argument, chance is a seed.
 
 pub mod actors;
+mod cluster;
 pub mod http;
 mod object;
 mod refusal;
@@ -12,6 +13,7 @@ mod selector;
 mod server;
 mod store;
 
+pub use cluster::{Cluster, Feed, Seat, relist};
 pub use object::{Key, Object};
 pub use refusal::Refusal;
 pub use resource::Resource;
