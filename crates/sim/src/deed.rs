@@ -86,7 +86,10 @@ fn reapply(given: &Given) -> Vec<Act> {
     let spec = map_at(&mut manifest, &["spec"]);
     // The number of pods is an autoscaler's.
     spec.remove("replicas");
-    spec.insert("updateStrategy".to_owned(), json!({"type": "RollingUpdate", "rollingUpdate": {"partition": 0}}));
+    spec.insert(
+        "updateStrategy".to_owned(),
+        json!({"type": "RollingUpdate", "rollingUpdate": {"partition": 0}}),
+    );
     vec![Act::Patch(
         Resource::StatefulSets,
         Key::new(NAMESPACE, NAME),
@@ -136,9 +139,7 @@ fn fate(pod: Key, behaviour: Behaviour) -> Vec<Order> {
         Behaviour::Slow(time) => {
             (Whom::Every, Misbehaviour::SlowStart(SignedDuration::try_from(time).unwrap_or_default()))
         }
-        Behaviour::Flap => {
-            (Whom::Living, Misbehaviour::Flap { times: 1, up: seconds(0), down: seconds(3) })
-        }
+        Behaviour::Flap => (Whom::Living, Misbehaviour::Flap { times: 1, up: seconds(0), down: seconds(3) }),
         Behaviour::Fail => (Whom::Living, Misbehaviour::Evicted(seconds(0))),
     };
     vec![Order::Pod { pod, whom, misbehaviour }]
@@ -151,12 +152,10 @@ fn policies(on: bool, given: &Given, store: &Store) -> Vec<Act> {
     };
     all.into_iter()
         .filter(|(resource, object)| there(resource, object) != on)
-        .map(|(resource, object)| {
-            if on {
-                Act::Create(resource, object)
-            } else {
-                delete(resource, Key::of(&object))
-            }
-        })
+        .map(
+            |(resource, object)| {
+                if on { Act::Create(resource, object) } else { delete(resource, Key::of(&object)) }
+            },
+        )
         .collect()
 }

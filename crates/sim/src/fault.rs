@@ -64,7 +64,9 @@ impl Line {
             Fault::Lose(count) => (count, Fate::Lost),
             Fault::Refuse(count, code) => (count, Fate::Refused(*code)),
             Fault::Hang(count) => (count, Fate::Hangs),
-            Fault::Late(..) | Fault::Relist | Fault::Repeat | Fault::Stop(_) | Fault::Clock(_) => return false,
+            Fault::Late(..) | Fault::Relist | Fault::Repeat | Fault::Stop(_) | Fault::Clock(_) => {
+                return false;
+            }
         };
         let mut state = self.state();
         let number = state.requests.saturating_add((*count).max(1));
@@ -200,7 +202,9 @@ fn refused(code: u16) -> Response<AxumBody> {
             details: Some(json!({"retryAfterSeconds": 2})),
             ..Refusal::new(429, "TooManyRequests", "too many requests, please try again later")
         },
-        503 => Refusal::new(503, "ServiceUnavailable", "the server is currently unable to handle the request"),
+        503 => {
+            Refusal::new(503, "ServiceUnavailable", "the server is currently unable to handle the request")
+        }
         504 => Refusal::new(504, "Timeout", "Timeout: request did not complete within the allotted timeout"),
         other => Refusal::new(other, "InternalError", "Internal error occurred: etcdserver: leader changed"),
     };

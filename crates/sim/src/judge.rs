@@ -136,7 +136,8 @@ impl Record {
             freed.replaced = true;
         }
         let was_going = change.before.as_ref().is_some_and(|before| is_going(before));
-        let freed_now = ours && !was_going && (change.kind == ChangeKind::Deleted || is_going(&change.object));
+        let freed_now =
+            ours && !was_going && (change.kind == ChangeKind::Deleted || is_going(&change.object));
         if freed_now {
             self.free(now, store, change, name, uid);
         }
@@ -179,7 +180,8 @@ fn still_wanted(store: &Store, pod: &str) -> bool {
     store.all(Resource::StatefulSets).any(|(key, set)| {
         let first = number(set, &["spec", "ordinals", "start"]).unwrap_or_default();
         let replicas = number(set, &["spec", "replicas"]).unwrap_or_default();
-        let ordinal = pod.strip_prefix(&key.name).and_then(|rest| rest.strip_prefix('-')?.parse::<i64>().ok());
+        let ordinal =
+            pod.strip_prefix(&key.name).and_then(|rest| rest.strip_prefix('-')?.parse::<i64>().ok());
         ordinal.is_some_and(|ordinal| (first..first + replicas).contains(&ordinal))
     })
 }

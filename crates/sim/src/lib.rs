@@ -8,6 +8,7 @@ pub mod budget;
 mod cast;
 mod chance;
 mod clock;
+pub mod cluster;
 mod deed;
 mod fault;
 pub mod http;

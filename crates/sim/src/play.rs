@@ -119,7 +119,10 @@ impl Player {
         let given = script.given.clone();
         let mut server = Server::default();
         let objects = start::furniture(given.nodes).into_iter().chain(start::policies(given.holder));
-        let own = [(Resource::StatefulSets, start::set(&given)), (Resource::RolloutPlugins, start::rollout(&given, NAME))];
+        let own = [
+            (Resource::StatefulSets, start::set(&given)),
+            (Resource::RolloutPlugins, start::rollout(&given, NAME)),
+        ];
         let mut stuck = Vec::new();
         for (resource, object) in objects.chain(own) {
             if let Err(refusal) = server.create(clock.now(), &deed::person(), resource, object) {

@@ -16,7 +16,11 @@ pub fn script(seed: u64) -> Script {
     let count = chance.between(2, 14);
     for _ in 0..count {
         lines.push(Line::Pass(moment(&mut chance)));
-        lines.push(if chance.one_in(2) { Line::Break(fault(&mut chance)) } else { Line::Do(deed(&mut chance, &given)) });
+        lines.push(if chance.one_in(2) {
+            Line::Break(fault(&mut chance))
+        } else {
+            Line::Do(deed(&mut chance, &given))
+        });
     }
     Script { given, lines }
 }

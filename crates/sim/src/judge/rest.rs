@@ -94,10 +94,8 @@ pub(super) fn judge_the_end(now: Timestamp, store: &Store) -> Vec<Violation> {
     let mut find = |rule, what: String| found.push(Violation { at: now, rule, what });
     let set = store.all(Resource::StatefulSets).next().map(|(_, set)| set);
     let (Some((key, rollout)), Some(set)) = (rollout(store), set) else { return found };
-    let reasons: Vec<&str> = list(rollout, &["status", "waits"])
-        .iter()
-        .filter_map(|wait| text(wait, &["reason"]))
-        .collect();
+    let reasons: Vec<&str> =
+        list(rollout, &["status", "waits"]).iter().filter_map(|wait| text(wait, &["reason"])).collect();
     match told(rollout, "phase") {
         "Healthy" => {}
         _ if reasons.contains(&"Aborted") => {

@@ -47,7 +47,12 @@ pub(super) struct Controller {
 }
 
 impl Controller {
-    pub(super) fn new(server: &Cluster, clock: &VirtualClock, judge: &Judge, mut lags: Option<Chance>) -> Self {
+    pub(super) fn new(
+        server: &Cluster,
+        clock: &VirtualClock,
+        judge: &Judge,
+        mut lags: Option<Chance>,
+    ) -> Self {
         let far = Instant::now() + Duration::from_secs(86_400 * 365);
         Self {
             line: Line::new(lags.as_mut().map(|lags| lags.fork(1)), judge.clone()),
@@ -153,7 +158,8 @@ impl Controller {
             kube::Client::new(Faulty::new(service, self.line.clone(), self.server.clone()), "default");
         let witness: Arc<dyn Witness> = Arc::new(self.judge.clone());
         let clock = Arc::new(self.clock.clone());
-        Stepper::start(client, HolderChoice::FindOut, clock, Some(self.lease.subscribe()), Some(witness)).boxed()
+        Stepper::start(client, HolderChoice::FindOut, clock, Some(self.lease.subscribe()), Some(witness))
+            .boxed()
     }
 
     /// Goes on with what is under way. Ready when a part of it is done.
