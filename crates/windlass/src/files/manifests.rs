@@ -1,8 +1,11 @@
 //! From documents to objects: those that Windlass knows are typed, all others are kept as they are.
 
+use std::collections::BTreeMap;
+
 use k8s_openapi::api::apps::v1::StatefulSet;
 use k8s_openapi::api::policy::v1::PodDisruptionBudget;
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::ObjectMeta;
+use kube::Resource;
 use serde::de::DeserializeOwned;
 use windlass_api::rollout_plugin::RolloutPlugin;
 
@@ -80,7 +83,30 @@ pub(crate) fn read(sources: &[Source]) -> Result<Manifests, Vec<Mistake>> {
     for source in sources {
         reading.file(source);
     }
+    let found = &reading.found;
+    let twice: Vec<Mistake> =
+        (twice(&found.rollouts).into_iter()).chain(twice(&found.sets)).chain(twice(&found.budgets)).collect();
+    reading.mistakes.extend(twice);
     if reading.mistakes.is_empty() { Ok(reading.found) } else { Err(reading.mistakes) }
+}
+
+/// Objects that stand in the files more than once: which of them is meant, nobody can say.
+fn twice<T: Resource<DynamicType = ()>>(all: &[Found<T>]) -> Vec<Mistake> {
+    let mut places: BTreeMap<(Option<&str>, Option<&str>), &Place> = BTreeMap::new();
+    let mut mistakes = Vec::new();
+    for Found { object, place, .. } in all {
+        let meta = object.meta();
+        let (namespace, name) = (meta.namespace.as_deref(), meta.name.as_deref());
+        if let Some(first) = places.insert((namespace, name), place) {
+            let text = format!(
+                "{} {} stands in the files twice, here and at {first}; leave one of them out",
+                T::kind(&()),
+                name.unwrap_or("without a name")
+            );
+            mistakes.push(Mistake { place: place.clone(), text });
+        }
+    }
+    mistakes
 }
 
 #[derive(Default)]
@@ -127,7 +153,12 @@ impl Reading {
                 );
                 self.mistake(file, node.place("apiVersion"), text);
             }
-            Some(("RolloutPlugin", _)) => self.typed(file, node, |all| &mut all.rollouts),
+            Some(("RolloutPlugin", _)) => {
+                for Wrong { at, text } in slips(&node) {
+                    self.mistake(file, at, format!("RolloutPlugin: {text}"));
+                }
+                self.typed(file, node, |all| &mut all.rollouts);
+            }
             Some(("StatefulSet", _)) => self.typed(file, node, |all| &mut all.sets),
             Some(_) => self.typed(file, node, |all| &mut all.budgets),
             None if is_list(kind, &node) => self.list(file, &node),
@@ -179,6 +210,29 @@ impl Reading {
     fn mistake(&mut self, file: &str, at: Position, text: String) {
         self.mistakes.push(Mistake { place: Place::new(file, at), text });
     }
+}
+
+/// Where a RolloutPlugin takes any field, and those that are known there.
+const FREE_FORM: [(&str, &[&str]); 3] = [
+    ("spec.strategy", &["canary"]),
+    ("spec.strategy.canary", &["steps", "analysis"]),
+    ("spec.strategy.canary.steps[]", &["setWeight", "pause", "analysis"]),
+];
+
+/// Fields that are taken because they may be of a later version, but look like a slip of the keyboard.
+fn slips(rollout: &Node) -> Vec<Wrong> {
+    let mut slips = Vec::new();
+    for (path, known) in FREE_FORM {
+        for (place, node) in rollout.all(path) {
+            let unknown = node.keys().filter(|key| !known.contains(&key.name.as_str()));
+            slips.extend(unknown.filter_map(|key| {
+                let meant = did_you_mean(&key.name, known)?;
+                let text = format!("unknown field {} in {place}; did you mean {meant}?", key.name);
+                Some(Wrong { at: key.at, text })
+            }));
+        }
+    }
+    slips
 }
 
 /// `kubectl get -o yaml` writes several objects as one list.

@@ -74,6 +74,30 @@ impl Node {
         at
     }
 
+    /// The keys of a block.
+    pub(crate) fn keys(&self) -> impl Iterator<Item = &Key> {
+        let entries = match &self.data {
+            Data::Map(entries) => entries.as_slice(),
+            _ => &[],
+        };
+        entries.iter().map(|(key, _)| key)
+    }
+
+    /// Everything that a path leads to, each with its own path; `steps[]` is every item of the list.
+    pub(crate) fn all(&self, path: &str) -> Vec<(String, &Self)> {
+        let (path, every) = path.strip_suffix("[]").map_or((path, false), |path| (path, true));
+        let Some(node) = path.split('.').try_fold(self, |node, part| node.get(part)) else {
+            return Vec::new();
+        };
+        match &node.data {
+            Data::List(items) if every => {
+                items.iter().enumerate().map(|(index, item)| (format!("{path}[{index}]"), item)).collect()
+            }
+            _ if every => Vec::new(),
+            _ => vec![(path.to_owned(), node)],
+        }
+    }
+
     fn entry(&self, name: &str) -> Option<&(Key, Self)> {
         match &self.data {
             Data::Map(entries) => entries.iter().find(|(key, _)| key.name == name),

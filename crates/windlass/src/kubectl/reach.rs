@@ -59,7 +59,7 @@ impl Reach {
     }
 
     /// One rollout.
-    pub(super) async fn rollout(&self, name: &str) -> Result<RolloutPlugin, Failure> {
+    pub(crate) async fn rollout(&self, name: &str) -> Result<RolloutPlugin, Failure> {
         answer(self.rollouts().get(name)).await.map_err(|error| self.no_rollout(name, &error))
     }
 

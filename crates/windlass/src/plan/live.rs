@@ -1,8 +1,9 @@
 //! The plan of a rollout that a cluster has.
 
+use k8s_openapi::api::apps::v1::StatefulSet;
 use windlass_api::Front;
-use windlass_engine::Flaw;
-use windlass_workloads::missing;
+use windlass_engine::{Flaw, Refusal, RolloutName};
+use windlass_workloads::{StatefulSetView, missing};
 
 use super::facts::{Facts, Origin};
 use super::report::{Problem, Report, Subject, flaws, refusal_words};
@@ -22,6 +23,9 @@ pub(super) async fn reports(connection: &Connection, name: &str) -> Result<Vec<R
     if let (Ok(target), None) = (rollout.workload(), &set) {
         wrong.push(problem(refusal_words(&missing(&target))));
     }
+    if let Some(by) = taken_by(&reach, name, set.as_ref()).await {
+        wrong.push(problem(refusal_words(&by)));
+    }
     let report = match set {
         Some(set) if wrong.is_empty() => {
             let budgets = reach.budgets().await.unwrap_or_else(|failure| {
@@ -33,4 +37,12 @@ pub(super) async fn reports(connection: &Connection, name: &str) -> Result<Vec<R
         _ => Report::wrong(subject, workload, wrong),
     };
     Ok(vec![report])
+}
+
+/// The workload's label names another rollout, and there is one of that name.
+async fn taken_by(reach: &Reach, name: &str, set: Option<&StatefulSet>) -> Option<Refusal> {
+    let set = StatefulSetView::of(set?);
+    let other = set.rollout.filter(|other| other != name)?;
+    reach.rollout(&other).await.ok()?;
+    Some(Refusal::Taken { workload: format!("StatefulSet {}", set.name), by: RolloutName::new(other) })
 }

@@ -104,13 +104,13 @@ impl Pairing<'_> {
         )
     }
 
-    /// The set that is meant; of several with the same name the last, which is what applying them leaves.
+    /// The set that is meant.
     fn set(&self, target: &WorkloadTarget) -> Option<&Found<StatefulSet>> {
         let is_meant = |found: &&Found<StatefulSet>| {
             let meta = &found.object.metadata;
             meta.name.as_deref() == Some(target.name.as_str()) && self.is_beside(meta)
         };
-        self.manifests.sets.iter().rev().find(is_meant)
+        self.manifests.sets.iter().find(is_meant)
     }
 
     fn budgets(&self) -> Vec<PodDisruptionBudget> {

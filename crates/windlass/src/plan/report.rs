@@ -18,12 +18,9 @@ pub(crate) struct Report {
     pub(crate) rollout: Subject,
     pub(crate) workload: Subject,
     /// Why nothing will happen at all.
-    #[serde(skip_serializing_if = "Vec::is_empty")]
     pub(crate) wrong: Vec<Problem>,
     /// What will happen; none when something is wrong.
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub(crate) plan: Option<Forecast>,
-    #[serde(skip_serializing_if = "Vec::is_empty")]
     pub(crate) warnings: Vec<Warning>,
 }
 
