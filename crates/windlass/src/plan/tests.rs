@@ -7,6 +7,7 @@ use unicode_width::UnicodeWidthStr;
 
 use super::facts::{Facts, Origin};
 use super::report::{Report, Subject};
+use super::warnings::{Code, Level};
 use super::{mistakes_words, offline, shown};
 use crate::cli::PlanOutput;
 use crate::files::{self, Source};
@@ -197,4 +198,97 @@ fn a_cluster_at_rest_has_nothing_to_warn_of() {
         let set = json!({"spec": {"updateStrategy": {"rollingUpdate": {"partition": partition}}}});
         assert_eq!(live(&set, &pods("none"), &Value::Null).warnings, []);
     }
+}
+
+/// Words, and what stands in their place.
+type Replaced<'a> = &'a [(&'a str, &'a str)];
+
+/// The codes of what is warned of when these words of the README's example are replaced.
+fn codes(replaced: Replaced<'_>) -> Vec<Code> {
+    let mut source = readme();
+    for (before, after) in replaced {
+        assert!(source.text.contains(before), "{before}");
+        source.text = source.text.replace(before, after);
+    }
+    let reports = reports(source);
+    reports.iter().flat_map(|report| report.warnings.iter().map(|warning| warning.code)).collect()
+}
+
+#[test]
+fn each_warning_comes_when_it_is_true_and_not_when_it_is_nearly() {
+    const GRACE: (&str, &str) =
+        ("      containers:", "      terminationGracePeriodSeconds: 60\n      containers:");
+    const NO_LATER_STEP: (&str, &str) = ("      - setWeight: 60\n", "");
+    let deadline = |seconds: u32| format!("    name: statefulset\n    config: {{timeoutSeconds: {seconds}}}");
+    let name = "    name: statefulset";
+    let ready = ("  replicas: 5", "  replicas: 5\n  minReadySeconds: 700");
+    let rows: [(Replaced<'_>, &[Code]); 12] = [
+        (&[], &[]),
+        (&[("replicas: 5", "replicas: 2")], &[Code::StepMovesNothing]),
+        (
+            &[("setWeight: 20", "setWeight: 100"), NO_LATER_STEP],
+            &[Code::NoCanary, Code::Spec, Code::Spec, Code::StepMovesNothing],
+        ),
+        (&[("setWeight: 20", "setWeight: 0"), NO_LATER_STEP], &[Code::NoCanary]),
+        (&[ready], &[Code::DeadlineTooShort]),
+        (&[ready, (name, &deadline(701))], &[Code::DeadlineTight]),
+        (&[ready, (name, &deadline(730))], &[Code::DeadlineTight]),
+        (&[ready, (name, &deadline(731))], &[]),
+        (&[ready, GRACE, (name, &deadline(731))], &[Code::DeadlineTight]),
+        (&[(name, &deadline(599))], &[Code::DeadlineBelowPause]),
+        (&[("  plugin:", "  paused: true\n  plugin:")], &[Code::Paused]),
+        (
+            &[(
+                "  replicas: 5",
+                "  replicas: 5\n  updateStrategy: {rollingUpdate: {partition: 0, maxUnavailable: 50%}}",
+            )],
+            &[Code::PartitionInManifest, Code::SeveralAtOnce],
+        ),
+    ];
+    for (replaced, expected) in rows {
+        assert_eq!(codes(replaced), expected, "{replaced:?}");
+    }
+}
+
+#[test]
+fn a_budget_matters_when_it_leaves_no_more_than_the_rollout_takes() {
+    let budget = |allows: &str| {
+        let text = format!(
+            "\n---\napiVersion: policy/v1\nkind: PodDisruptionBudget\nmetadata: {{name: web}}\n\
+             spec: {{{allows}, selector: {{matchLabels: {{app: web}}}}}}\n"
+        );
+        let mut source = readme();
+        source.text += &text;
+        let warning = reports(source).remove(0).warnings.pop();
+        warning.map(|warning| (warning.code, warning.level))
+    };
+    let rows = [
+        ("maxUnavailable: 0", Some(Level::Warning)),
+        ("minAvailable: 100%", Some(Level::Warning)),
+        // Of five pods 81 percent are, rounded up, all of them.
+        ("minAvailable: 81%", Some(Level::Warning)),
+        ("minAvailable: 4", Some(Level::Note)),
+        ("maxUnavailable: 1%", Some(Level::Note)),
+        ("maxUnavailable: 2", None),
+    ];
+    for (allows, level) in rows {
+        assert_eq!(budget(allows), level.map(|level| (Code::DisruptionBudget, level)), "{allows}");
+    }
+}
+
+#[test]
+fn a_run_that_is_under_way_is_said_and_its_pods_are_not_called_ill() {
+    let mut memo = serde_json::to_value(windlass_engine::Memo {
+        run: Some(windlass_engine::Run::start(
+            jiff::Timestamp::UNIX_EPOCH,
+            windlass_engine::Revision::new("B"),
+            windlass_engine::Revision::new("A"),
+        )),
+        ..windlass_engine::Memo::default()
+    })
+    .expect("a memo");
+    memo["version"] = 1.into();
+    let report = live(&json!({}), &pods("web-4"), &json!({"phase": "Progressing", "memo": memo}));
+    let codes: Vec<Code> = report.warnings.iter().map(|warning| warning.code).collect();
+    assert_eq!(codes, [Code::RunUnderWay]);
 }
