@@ -113,3 +113,42 @@ fn an_abort_does_not_delete_a_second_time_what_came_back_wrong() {
     driver.look();
     assert_eq!(driver.world.freed.len(), 1);
 }
+
+/// Found by the simulator with a controller whose clock was behind: every pod looked young, and all were freed at once.
+#[test]
+fn ready_pods_on_probation_are_freed_one_at_a_time_as_well() {
+    let rules = Rules { min_ready: 60, ..Rules::default() };
+    let mut driver = changed(rules, 4, plan(75));
+    driver.run();
+    assert_eq!(driver.world.on("B"), [1, 2, 3]);
+    for ordinal in [1, 2, 3] {
+        driver.world.make_fail(ordinal);
+        driver.world.make_ready(ordinal);
+    }
+    driver.abort();
+    for _ in 0..4 {
+        driver.world.sync();
+        driver.look();
+    }
+    assert_eq!(driver.world.freed.len(), 1, "the others serve, though not for long enough yet");
+    driver.run();
+    assert_eq!(driver.world.on("A"), [0, 1, 2, 3]);
+}
+
+/// Found by the simulator: two pods of a bad version beyond the wanted number keep the set from scaling down, for ever.
+#[test]
+fn an_abort_frees_surplus_pods_that_are_stuck_on_the_target() {
+    let mut driver = changed(Rules::default(), 4, plan(50));
+    driver.run();
+    assert_eq!(driver.world.on("B"), [2, 3]);
+    driver.world.broken = Some(revision("B"));
+    driver.world.make_fail(2);
+    driver.world.make_fail(3);
+    driver.world.scale(1);
+    driver.run();
+    assert_eq!(driver.world.on("B"), [2, 3], "the set's own controller is stuck");
+    driver.abort();
+    driver.run();
+    assert_eq!((driver.world.on("A"), driver.world.on("B")), (vec![0], vec![]));
+    assert!(matches!(driver.memo.run.as_ref().map(|run| &run.journey), Some(Journey::Aborted { .. })));
+}
