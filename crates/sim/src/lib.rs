@@ -9,9 +9,12 @@ pub mod http;
 mod object;
 mod refusal;
 mod resource;
+mod schema;
 mod selector;
+pub mod serve;
 mod server;
 pub mod service;
+pub mod setup;
 mod store;
 
 pub use object::{Key, Object};

@@ -7,6 +7,7 @@ mod controller;
 mod failure;
 mod kubectl;
 mod manifests;
+mod sim;
 
 use std::process::ExitCode;
 
@@ -38,6 +39,7 @@ fn run(cli: Cli) -> Result<ExitCode, Failure> {
         Command::Manifests(arguments) => manifests::manifests(&arguments),
         Command::Rights => manifests::rights(),
         Command::Completion { shell } => manifests::completion(shell),
+        Command::Sim(command) => sim::run(&command),
         Command::Kubectl(command) => kubectl::run(&cli.connection, command),
     }
 }
