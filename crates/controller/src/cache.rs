@@ -42,15 +42,20 @@ pub(crate) enum Job {
 
 /// The kinds of objects that are watched.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub(crate) enum Kind {
+pub enum Kind {
+    /// Rollouts.
     Rollouts,
+    /// Workloads.
     Workloads,
+    /// Their pods.
     Pods,
+    /// Their revisions.
     Revisions,
 }
 
 impl Kind {
-    const ALL: [Self; 4] = [Self::Rollouts, Self::Workloads, Self::Pods, Self::Revisions];
+    /// All of them.
+    pub const ALL: [Self; 4] = [Self::Rollouts, Self::Workloads, Self::Pods, Self::Revisions];
 }
 
 /// What is known of the cluster.

@@ -22,6 +22,7 @@ mod reconcile;
 mod retry;
 mod server;
 mod slim;
+mod stepper;
 mod watch;
 mod writer;
 
@@ -49,6 +50,7 @@ pub use clock::{Clock, WallClock};
 pub use guard::{HolderChoice, Policies};
 pub use leader::Election;
 pub use patience::connect;
+pub use stepper::{Look, News, Stepper, Watched, Witness};
 
 /// The label by which several controllers share a cluster: each serves the rollouts that carry its name.
 pub const INSTANCE_LABEL: &str = "windlass.sh/instance";
@@ -114,15 +116,15 @@ pub async fn run(
         metrics: Arc::clone(&metrics),
     });
     let (writer, office) = elect(&client, settings.election, &clock, &crew);
-    let context = Arc::new(Context::new(
+    let context = Context::new(
         Arc::clone(&caches),
         Arc::clone(&queue),
         writer,
         Arc::clone(&metrics),
         Arc::clone(&guard),
         clock,
-        settings.instance,
-    ));
+    );
+    let context = Arc::new(context.named(settings.instance));
     watch::spawn(&mut parts, &client, &settings.scope, &caches, &queue);
     guard::spawn(&mut parts, &client, &guard, move || watch::look_at_everything(&caches, &queue));
     for _ in 0..settings.workers.max(1) {

@@ -117,6 +117,23 @@ impl Queue {
         }
     }
 
+    /// The next job, if it is due: for whoever does not wait.
+    pub(crate) fn take_due(&self) -> Option<Job> {
+        match self.state().take(Instant::now()) {
+            Next::Job(job) => Some(job),
+            Next::Later(_) | Next::Nothing | Next::Closed => None,
+        }
+    }
+
+    /// When the next job is due; none while nothing is handed out.
+    pub(crate) fn next_due(&self) -> Option<Instant> {
+        let state = self.state();
+        if state.held || state.closed {
+            return None;
+        }
+        state.due.first().map(|(at, _)| *at)
+    }
+
     /// The job was looked at; look again at the given moment, or when something changed meanwhile.
     pub(crate) fn done(&self, job: Job, look_again: Option<Instant>) {
         let mut state = self.state();

@@ -24,6 +24,7 @@ use crate::guard::Guard;
 use crate::metrics::Metrics;
 use crate::queue::Queue;
 use crate::retry;
+use crate::stepper::{Look, Witness};
 use crate::writer::{WriteError, Writer};
 
 /// Counters and texts may move again with the next pod: they are stored once they have stood for this long.
@@ -43,6 +44,7 @@ pub(crate) struct Context {
     guard: Arc<Guard>,
     clock: Arc<dyn Clock>,
     instance: Option<String>,
+    witness: Option<Arc<dyn Witness>>,
     notes: Mutex<BTreeMap<Job, Note>>,
     next_text: Mutex<Instant>,
 }
@@ -73,7 +75,6 @@ impl Context {
         metrics: Arc<Metrics>,
         guard: Arc<Guard>,
         clock: Arc<dyn Clock>,
-        instance: Option<String>,
     ) -> Self {
         Self {
             caches,
@@ -82,10 +83,21 @@ impl Context {
             metrics,
             guard,
             clock,
-            instance,
+            instance: None,
+            witness: None,
             notes: Mutex::default(),
             next_text: Mutex::new(Instant::now()),
         }
+    }
+
+    /// The one of several controllers in a cluster that has this name.
+    pub(crate) fn named(self, instance: Option<String>) -> Self {
+        Self { instance, ..self }
+    }
+
+    /// Somebody sees every decision.
+    pub(crate) fn watched_by(self, witness: Option<Arc<dyn Witness>>) -> Self {
+        Self { witness, ..self }
     }
 
     fn notes(&self) -> MutexGuard<'_, BTreeMap<Job, Note>> {
@@ -124,23 +136,24 @@ impl Context {
 /// Takes job after job until the queue is closed.
 pub(crate) async fn work(context: Arc<Context>) {
     while let Some(job) = context.queue.next().await {
-        let started = Instant::now();
-        let result = match &job {
-            Job::Rollout(key) => look_at_rollout(&context, &job, key).await,
-            Job::Workload(key) => look_at_workload(&context, key).await,
-        };
-        let look_again = conclude(&context, &job, result);
-        if let Job::Rollout(key) = &job
-            && context
-                .caches
-                .read()
-                .rollout(key)
-                .is_some_and(|it| is_served_by(it, context.instance.as_ref()))
-        {
-            context.metrics.looked(key, started.elapsed());
-        }
-        context.queue.done(job, look_again);
+        look_at(&context, job).await;
     }
+}
+
+/// Looks at one job that the queue handed out, and says there when to look again.
+pub(crate) async fn look_at(context: &Context, job: Job) {
+    let started = Instant::now();
+    let result = match &job {
+        Job::Rollout(key) => look_at_rollout(context, &job, key).await,
+        Job::Workload(key) => look_at_workload(context, key).await,
+    };
+    let look_again = conclude(context, &job, result);
+    if let Job::Rollout(key) = &job
+        && context.caches.read().rollout(key).is_some_and(|it| is_served_by(it, context.instance.as_ref()))
+    {
+        context.metrics.looked(key, started.elapsed());
+    }
+    context.queue.done(job, look_again);
 }
 
 fn conclude(context: &Context, job: &Job, result: Result<Option<Instant>, WriteError>) -> Option<Instant> {
@@ -233,6 +246,10 @@ async fn look_once(context: &Context, job: &Job, key: &Key, inputs: &Inputs) -> 
     let asked = &inputs.asked;
     let plan = asked.plan.as_ref().map_err(Vec::as_slice);
     let decision = decide(now, plan, &inputs.seen, &asked.memo, &asked.intents);
+    if let Some(witness) = &context.witness {
+        let (plan, seen, memo, intents) = (plan.ok(), &inputs.seen, &asked.memo, &asked.intents);
+        witness.decided(&Look { now, rollout, plan, seen, memo, intents, decision: &decision });
+    }
     if decision.lift_pause {
         let answer = context.writer.lift_pause(rollout).await?;
         take_in(context, &answer);

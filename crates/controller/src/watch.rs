@@ -63,12 +63,18 @@ where
 
 /// What a listing under way has shown so far.
 #[derive(Default)]
-struct Listing {
+pub(crate) struct Listing {
     keys: BTreeSet<Key>,
     children: BTreeSet<String>,
 }
 
-fn take<K: Cached + Slimmed>(event: Event<Slim<K>>, listing: &mut Listing, caches: &Caches, queue: &Queue) {
+/// Takes in what a watch brings.
+pub(crate) fn take<K: Cached + Slimmed>(
+    event: Event<Slim<K>>,
+    listing: &mut Listing,
+    caches: &Caches,
+    queue: &Queue,
+) {
     let jobs = match event {
         Event::Init => {
             *listing = Listing::default();

@@ -35,7 +35,7 @@ pub(crate) enum Alignment {
 
 impl Goal<'_> {
     fn exposure(&self) -> Exposure {
-        if self.exposed == 0 && !self.everything { Exposure::Held } else { Exposure::First(self.exposed) }
+        if self.everything { Exposure::First(self.exposed) } else { Exposure::of(self.exposed) }
     }
 
     fn split<'o>(&self, seen: &'o Observation) -> (&'o [Slot], &'o [Slot]) {

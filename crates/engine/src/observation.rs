@@ -92,6 +92,13 @@ pub enum Exposure {
     First(u32),
 }
 
+impl Exposure {
+    /// So many pods; with none, those that a scaling adds are held too.
+    pub fn of(pods: u32) -> Self {
+        if pods == 0 { Self::Held } else { Self::First(pods) }
+    }
+}
+
 /// The place of one wanted pod.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Slot {

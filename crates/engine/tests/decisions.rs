@@ -414,6 +414,13 @@ fn lowering_a_weight_moves_pods_back() {
 }
 
 #[test]
+fn a_weight_that_falls_after_every_pod_was_updated_waits_for_a_person() {
+    let mut driver = under_way(&[weight(100), weight(40), pause()]);
+    assert_eq!(Driver::codes(&driver.look()), ["StableForgotten"]);
+    assert_eq!(freed(&driver), [""; 0]);
+}
+
+#[test]
 fn scaling_in_the_middle_of_a_run_keeps_the_weight() {
     let mut driver = under_way(&[weight(40), pause()]);
     driver.world.scale(10);

@@ -4,6 +4,11 @@
 //! perhaps late, each resource at its own pace; so it can act on what is no longer true, as the real ones do. What it
 //! wants done it returns as `Act`s; whoever runs it sends them through the server, in order.
 
+mod kubelet;
+mod node_lifecycle;
+mod scheduler;
+mod stateful_set;
+
 use std::collections::BTreeMap;
 
 use jiff::Timestamp;
@@ -15,15 +20,23 @@ use crate::resource::Resource;
 use crate::server::{Caller, Deletion, Part, Patch, Server};
 use crate::store::{Change, ChangeKind};
 
+pub use kubelet::{Kubelets, Misbehaviour, Order, Whom};
+pub use node_lifecycle::NodeLifecycle;
+pub use scheduler::Scheduler;
+pub use stateful_set::StatefulSets;
+
 /// What an actor knows.
 #[derive(Clone, Default)]
 pub struct View {
     objects: BTreeMap<Resource, BTreeMap<Key, Object>>,
+    reached: BTreeMap<Resource, u64>,
 }
 
 impl View {
     /// Takes a change in.
     pub fn take(&mut self, change: &Change) {
+        let reached = self.reached.entry(change.resource).or_default();
+        *reached = change.revision.max(*reached);
         let objects = self.objects.entry(change.resource).or_default();
         match change.kind {
             ChangeKind::Added | ChangeKind::Modified => {
@@ -36,6 +49,11 @@ impl View {
     /// An object, as far as is known.
     pub fn get(&self, resource: Resource, key: &Key) -> Option<&Object> {
         self.objects.get(&resource)?.get(key)
+    }
+
+    /// The newest revision of the store that is known of a resource.
+    pub fn reached(&self, resource: Resource) -> u64 {
+        self.reached.get(&resource).copied().unwrap_or_default()
     }
 
     /// All known objects of a resource, by namespace and name.
@@ -65,15 +83,16 @@ pub enum Act {
     Patch(Resource, Key, Part, Patch),
     /// The end of an object.
     Delete(Resource, Key, Deletion),
+    /// The end of a pod, if its budget allows.
+    Evict(Key),
 }
 
 /// What an actor does when it is its turn.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Turn {
-    /// In this order; the first that is refused ends the turn.
+    /// Sent in this order, each whether or not another was refused: what must not be done after a refusal is kept for
+    /// a later turn.
     pub acts: Vec<Act>,
-    /// Sent after that, whether an act was refused or not.
-    pub finally: Vec<Act>,
     /// When it wants its turn again, though nothing happens.
     pub wake: Option<Timestamp>,
 }
@@ -87,13 +106,16 @@ pub trait Actor: Send {
     fn watches(&self) -> &'static [Resource];
 
     /// A change has come to its knowledge; the view has it already.
-    fn notice(&mut self, now: Timestamp, change: &Change);
+    fn notice(&mut self, now: Timestamp, view: &View, change: &Change);
 
-    /// Its turn: called until it returns no acts and a later moment, or none, to wake it.
+    /// Its turn: called again until it returns no acts and a later moment, or none, to wake it.
     fn turn(&mut self, now: Timestamp, view: &View) -> Turn;
 
-    /// An act of its turn was refused.
-    fn refused(&mut self, now: Timestamp, act: &Act, refusal: &Refusal);
+    /// An act of its last turn was answered, in the order in which they were sent.
+    fn answered(&mut self, now: Timestamp, act: &Act, answer: Result<&Object, &Refusal>);
+
+    /// Fate has something in store for pods or machines; most are not concerned.
+    fn ordered(&mut self, _now: Timestamp, _order: &Order) {}
 }
 
 impl Act {
@@ -108,6 +130,17 @@ impl Act {
                 server.patch(now, caller, *resource, key, *part, patch)
             }
             Self::Delete(resource, key, deletion) => server.delete(now, caller, *resource, key, deletion),
+            Self::Evict(key) => server.evict(now, caller, key, &Deletion::default()),
         }
     }
+}
+
+/// Everybody that a cluster has by itself. The seed orders what the real ones leave to chance.
+pub fn everybody(seed: u64) -> Vec<Box<dyn Actor>> {
+    vec![
+        Box::new(StatefulSets::new(seed)),
+        Box::new(Scheduler::default()),
+        Box::new(Kubelets::default()),
+        Box::new(NodeLifecycle::default()),
+    ]
 }

@@ -22,13 +22,14 @@ const EXIT_CODES: &str = "\
 Examples:
   windlass manifests | kubectl apply -f -     install everything
   windlass controller                         serve rollouts
+  windlass plan -f web.yaml                   what will a rollout do?
   kubectl windlass get web --watch            see a rollout move
   kubectl windlass why web                    why is nothing happening?
   kubectl windlass doctor                     is it installed right?
 
 Exit codes:
-  0  done; with `status`: healthy; with `doctor`: all is well
-  1  something went wrong; with `doctor`: something is wrong
+  0  done; with `status`: healthy; with `doctor`: all is well; with `plan`: it can be carried out
+  1  something went wrong; with `doctor` and `plan`: something is wrong
   2  the command line is wrong
   3  degraded (`status`)
   4  timed out (`status`)
@@ -71,6 +72,9 @@ pub(crate) enum Command {
     /// Print the rights that the controller needs, as a Markdown table
     #[command(hide = true)]
     Rights,
+    /// Say what a rollout will do, before it does anything: from files, or from what the cluster has
+    #[command(after_help = PLAN_HELP)]
+    Plan(PlanArguments),
     /// Print a completion script for a shell
     #[command(after_help = "Example:\n  source <(windlass completion bash)")]
     Completion {
@@ -104,9 +108,52 @@ pub(crate) struct ServeArguments {
     /// Where to write a kubeconfig for it
     #[arg(long, value_name = "FILE")]
     pub(crate) write_kubeconfig: Option<PathBuf>,
+    /// How many nodes the cluster has
+    #[arg(long, default_value_t = 3, value_name = "COUNT")]
+    pub(crate) nodes: u32,
     /// What holds a new template there: a mutating admission policy, or the partition
     #[arg(long, value_enum, default_value_t = ServerHold::Policy)]
     pub(crate) hold: ServerHold,
+}
+
+const PLAN_HELP: &str = "\
+Says for each step which pods move, where the partition is, what is waited for and how long that takes; how many pods are \
+down at once; until when an abort puts everything back; and what may surprise. Nothing is written.
+
+Examples:
+  windlass plan -f web.yaml                        (no cluster needed)
+  windlass plan -f deploy/ -f budgets.yaml         (files and folders)
+  kubectl kustomize overlays/live | windlass plan -f -
+  windlass plan -f web.yaml -o markdown            (for a comment on a pull request)
+  kubectl windlass plan web                        (the rollout as the cluster has it)
+
+Exit codes: 0 the plan can be carried out, 1 something is wrong with the specification or the files";
+
+#[derive(Debug, Args)]
+pub(crate) struct PlanArguments {
+    /// The rollout, such as web or rp/web; with files: only this one of them
+    #[arg(value_name = "ROLLOUT", value_parser = bare_name)]
+    pub(crate) name: Option<String>,
+    /// A file or folder with manifests, - for standard input; repeat it for several
+    #[arg(short, long = "filename", value_name = "FILE", required_unless_present = "name")]
+    pub(crate) files: Vec<PathBuf>,
+    /// Look into the folders of folders too
+    #[arg(short = 'R', long)]
+    pub(crate) recursive: bool,
+    /// How the plan is printed
+    #[arg(short, long, value_enum, default_value_t = PlanOutput::Text)]
+    pub(crate) output: PlanOutput,
+}
+
+/// How a plan is printed.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub(crate) enum PlanOutput {
+    /// For a terminal
+    Text,
+    /// For a program
+    Json,
+    /// For a comment on a pull request
+    Markdown,
 }
 
 #[derive(Debug, Args)]

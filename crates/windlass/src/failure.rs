@@ -19,6 +19,9 @@ pub(crate) enum Failure {
     /// What was asked makes no sense as things stand.
     #[error("{0}")]
     Refused(String),
+    /// What is written in the files cannot be used.
+    #[error("{0}")]
+    Manifests(String),
     /// The controller ended.
     #[error("the controller ended: {0}")]
     Controller(#[from] windlass_controller::RunError),

@@ -5,8 +5,10 @@ mod cli;
 mod connect;
 mod controller;
 mod failure;
+mod files;
 mod kubectl;
 mod manifests;
+mod plan;
 mod sim;
 
 use std::process::ExitCode;
@@ -38,6 +40,7 @@ fn run(cli: Cli) -> Result<ExitCode, Failure> {
         Command::Crds => manifests::crds(),
         Command::Manifests(arguments) => manifests::manifests(&arguments),
         Command::Rights => manifests::rights(),
+        Command::Plan(arguments) => plan::run(&cli.connection, &arguments),
         Command::Completion { shell } => manifests::completion(shell),
         Command::Sim(command) => sim::run(&command),
         Command::Kubectl(command) => kubectl::run(&cli.connection, command),

@@ -3,16 +3,21 @@
 use std::net::{Ipv4Addr, SocketAddr};
 use std::process::ExitCode;
 use std::sync::Arc;
+use std::time::Duration;
 
-use anstream::println;
+use anstream::{eprintln, println};
+use futures::FutureExt;
 use tokio::net::TcpListener;
-use windlass_controller::{Clock, WallClock};
-use windlass_sim::{Cluster, serve, setup};
+use windlass_controller::{Clock, HolderChoice, Scope, Settings, WallClock};
+use windlass_sim::actors::everybody;
+use windlass_sim::{Caller, Cast, Cluster, serve, start};
 use windlass_workloads::{DEFAULT_IDENTITY, Holder};
 
 use crate::cli::{ServeArguments, SimCommand};
 use crate::failure::Failure;
 
+/// What the actors leave to chance is the same every time.
+const SEED: u64 = 1;
 /// Who kubectl is in the written kubeconfig.
 const USER: &str = "admin";
 
@@ -34,8 +39,8 @@ async fn serve_cluster(arguments: &ServeArguments) -> Result<(), Failure> {
         .map_err(|error| refused(&format!("cannot listen on {address} (choose another --port)"), &error))?;
     let address = listener.local_addr().map_err(|error| refused("cannot read the address", &error))?;
     let holder = Holder::from(arguments.hold);
-    let server = setup::installed(WallClock.now(), holder, &[DEFAULT_IDENTITY.to_owned()])
-        .map_err(|error| refused("cannot set up the cluster", &error))?;
+    let server = start::furnished(WallClock.now(), arguments.nodes, holder)
+        .map_err(|refusal| refused("cannot set up the cluster", &refusal.message))?;
     let cluster = Cluster::new(server, Arc::new(WallClock));
     let kubeconfig = serve::kubeconfig(address, USER);
     if let Some(file) = &arguments.write_kubeconfig {
@@ -43,13 +48,52 @@ async fn serve_cluster(arguments: &ServeArguments) -> Result<(), Failure> {
             refused(&format!("cannot write the kubeconfig to {}", file.display()), &error)
         })?;
     }
+    let inhabitants = [tokio::spawn(act(cluster.clone())), tokio::spawn(control(cluster.clone()))];
     println!("serving on http://{address}");
     if let Some(file) = &arguments.write_kubeconfig {
         println!("export KUBECONFIG={}", file.display());
     }
-    populate(&cluster);
-    serve::serve(listener, cluster).await.map_err(|error| refused("the server ended", &error))
+    let ended = serve::serve(listener, cluster).await;
+    inhabitants.iter().for_each(tokio::task::JoinHandle::abort);
+    ended.map_err(|error| refused("the server ended", &error))
 }
 
-/// Starts everybody who lives in the cluster.
-fn populate(_cluster: &Cluster) {}
+/// The cluster's own: they wake at every write, and when they asked to.
+async fn act(cluster: Cluster) {
+    let mut cast = Cast::new(everybody(SEED), None);
+    let mut written = cluster.written();
+    loop {
+        written.borrow_and_update();
+        let wait = cluster.with(|server, now| {
+            cast.play(now, server);
+            cast.next().map(|next| Duration::try_from(next.duration_since(now)).unwrap_or_default())
+        });
+        let due = async {
+            match wait {
+                Some(wait) => tokio::time::sleep(wait).await,
+                None => std::future::pending().await,
+            }
+        };
+        tokio::select! {
+            changed = written.changed() => if changed.is_err() { return },
+            () = due => {}
+        }
+    }
+}
+
+/// The controller itself, as it runs in a real cluster.
+async fn control(cluster: Cluster) {
+    let client = cluster.client(Caller::new(DEFAULT_IDENTITY));
+    let settings = Settings {
+        scope: Scope::Cluster,
+        instance: None,
+        workers: 2,
+        listen: None,
+        hold: HolderChoice::FindOut,
+        election: None,
+    };
+    let never = std::future::pending().boxed();
+    if let Err(error) = windlass_controller::run(client, settings, Arc::new(WallClock), never).await {
+        eprintln!("{error}");
+    }
+}

@@ -26,6 +26,8 @@ fn a_wrong_command_line_ends_with_2() {
         vec!["status", "web", "--timeout", "soon"],
         vec!["status", "web", "--timeout", "-5s"],
         vec!["doctor", "-o", "table"],
+        vec!["plan"],
+        vec!["plan", "-f", "web.yaml", "-o", "svg"],
     ];
     for arguments in wrong {
         assert_eq!(windlass(&arguments).status.code(), Some(2), "{arguments:?}");
@@ -34,7 +36,7 @@ fn a_wrong_command_line_ends_with_2() {
 
 #[test]
 fn without_a_cluster_each_command_says_how_to_name_one() {
-    for command in ["get", "status", "promote", "pause", "resume", "abort", "restart", "why"] {
+    for command in ["get", "status", "promote", "pause", "resume", "abort", "restart", "why", "plan"] {
         let output = windlass(&[command, "web"]);
         assert_eq!(output.status.code(), Some(1), "{command}");
         assert!(output.stdout.is_empty(), "{command}");
@@ -66,4 +68,59 @@ fn an_unreachable_cluster_is_named() {
     std::fs::remove_dir_all(&folder).unwrap();
     assert_eq!(output.status.code(), Some(1));
     assert!(said(&output).starts_with("error: cannot reach a cluster"), "{}", said(&output));
+}
+
+/// A manifest of the tests, by its path.
+fn manifest(name: &str) -> String {
+    format!("{}/tests/manifests/{name}.yaml", env!("CARGO_MANIFEST_DIR"))
+}
+
+#[test]
+fn a_plan_needs_no_cluster_and_its_exit_code_says_whether_it_can_be_carried_out() {
+    let rows = [
+        ("ordinals", 0, "Plan of RolloutPlugin store", ""),
+        ("hopeless", 0, "the progress deadline (1m) can never be met", ""),
+        ("flaws", 1, "SetWeight needs to be between 0 and 100", ""),
+        ("on-delete", 1, "OnDelete", ""),
+        ("missing-workload", 1, "StatefulSet web in namespace shop is not in the files", ""),
+        ("bad", 1, "", "bad.yaml:5:2: cannot be read"),
+        ("unknown-fields", 1, "", "unknown field replica in spec; did you mean replicas?"),
+        ("no-rollout", 1, "", "there is no RolloutPlugin in the files"),
+        ("not-there", 1, "", "cannot read"),
+    ];
+    for (name, code, out, err) in rows {
+        let output = windlass(&["plan", "-f", &manifest(name)]);
+        let unwrapped =
+            String::from_utf8_lossy(&output.stdout).split_whitespace().collect::<Vec<_>>().join(" ");
+        assert_eq!(output.status.code(), Some(code), "{name}");
+        assert!(unwrapped.contains(out) && unwrapped.is_empty() == out.is_empty(), "{name}: {unwrapped}");
+        let said = said(&output);
+        assert!(said.contains(err) && said.is_empty() == err.is_empty(), "{name}: {said}");
+    }
+}
+
+#[test]
+fn a_plan_reads_several_files_folders_and_standard_input() {
+    let folder = std::env::temp_dir().join(format!("windlass-plan-{}", std::process::id()));
+    let inner = folder.join("inner");
+    std::fs::create_dir_all(&inner).unwrap();
+    std::fs::copy(manifest("single"), folder.join("web.yml")).unwrap();
+    std::fs::copy(manifest("ordinals"), inner.join("store.yaml")).unwrap();
+    std::fs::write(folder.join("notes.txt"), "no manifest").unwrap();
+    let plans = |arguments: &[&str]| {
+        let output = windlass(&[&["plan", "-o", "markdown"], arguments].concat());
+        String::from_utf8_lossy(&output.stdout).matches("### Plan of").count()
+    };
+    let path = folder.to_str().unwrap();
+    assert_eq!(plans(&["-f", path]), 1);
+    assert_eq!(plans(&["-f", path, "--recursive"]), 2);
+    assert_eq!(plans(&["-f", path, "-f", &manifest("ordinals")]), 2);
+    assert_eq!(plans(&["-f", path, "-R", "store"]), 1);
+    std::fs::remove_dir_all(&folder).unwrap();
+    let output = Command::new(env!("CARGO_BIN_EXE_windlass"))
+        .args(["plan", "-f", "-"])
+        .stdin(std::fs::File::open(manifest("single")).unwrap())
+        .output()
+        .unwrap();
+    assert!(String::from_utf8_lossy(&output.stdout).contains("(standard input:19)"));
 }

@@ -124,6 +124,14 @@ impl StatefulSetView {
         }
     }
 
+    /// The partition that exposes so many pods.
+    pub fn partition_for(&self, exposure: Exposure) -> i32 {
+        match exposure {
+            Exposure::Held => HOLD,
+            Exposure::First(count) => self.replicas.max(0).saturating_sub_unsigned(count).max(0),
+        }
+    }
+
     fn partition(&self) -> i32 {
         match self.strategy {
             UpdateStrategy::RollingUpdate { partition, .. } => partition,
@@ -269,7 +277,7 @@ pub(crate) fn write(set: &StatefulSetView, rollout: &RolloutName, hold: Holder, 
         Move::Expose(exposure, record) => {
             let mark = record.map_or_else(|| "true".to_owned(), write_record);
             let marked = claimed.mark(&set.held_mark(), Some(&mark));
-            patch(set, set_partition(set, marked, partition(set, *exposure)), Some(*exposure))
+            patch(set, set_partition(set, marked, set.partition_for(*exposure)), Some(*exposure))
         }
         Move::Free(pod) => Write::DeletePod(pod.clone()),
         Move::Release => {
@@ -302,13 +310,6 @@ pub(crate) fn give_back(set: &StatefulSetView) -> Write {
     let at_rest = is_settled && set.current_revision == set.update_revision && set.held.is_none();
     let rests_at_hold = at_rest && set.partition() == HOLD;
     patch(set, if rests_at_hold { set_partition(set, free, 0) } else { free }, None)
-}
-
-fn partition(set: &StatefulSetView, exposure: Exposure) -> i32 {
-    match exposure {
-        Exposure::Held => HOLD,
-        Exposure::First(count) => set.replicas.max(0).saturating_sub_unsigned(count).max(0),
-    }
 }
 
 fn conditional(set: &StatefulSetView) -> Conditional {

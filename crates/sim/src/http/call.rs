@@ -135,7 +135,7 @@ struct Place<'a> {
 impl Call {
     /// Reads a request.
     pub fn read(request: &Request) -> Result<Self, Refusal> {
-        if let Some(call) = about_the_server(request)? {
+        if let Some(call) = about_the_server(request) {
             return Ok(call);
         }
         let place = place(&request.path)?;
@@ -192,15 +192,15 @@ fn on_many(request: &Request, place: &Place<'_>) -> Result<Call, Refusal> {
     }
 }
 
-fn about_the_server(request: &Request) -> Result<Option<Call>, Refusal> {
+fn about_the_server(request: &Request) -> Option<Call> {
     if let ("POST", Some(review)) = (request.method.as_str(), review(request)) {
-        return Ok(Some(Call::Review(review)));
+        return Some(Call::Review(review));
     }
     if request.method != "GET" {
-        return Ok(None);
+        return None;
     }
-    let document = super::discovery::document(&request.path, &request.accept);
-    Ok(document.map(|(content_type, text)| Call::Document(content_type, text)))
+    let (content_type, text) = super::discovery::document(&request.path, &request.accept)?;
+    Some(Call::Document(content_type, text))
 }
 
 /// A question about the caller. Its answer does not depend on what else is asked, so a body that cannot be read (kubectl

@@ -43,7 +43,8 @@ pub(super) fn create(
     if resource.has_generation() {
         meta.insert("generation".to_owned(), json!(1));
     }
-    if resource.has_status() {
+    // A node registers itself with what it is.
+    if resource.has_status() && resource != Resource::Nodes {
         map_at(&mut object, &[]).remove("status");
     }
     fill(resource, &mut object);

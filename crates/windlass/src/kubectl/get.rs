@@ -48,7 +48,7 @@ pub(super) async fn get(
 }
 
 /// A resource as JSON or YAML.
-pub(super) fn serialised(object: &impl Serialize, output: Output) -> Result<String, Failure> {
+pub(crate) fn serialised(object: &impl Serialize, output: Output) -> Result<String, Failure> {
     match output {
         Output::Yaml => windlass_api::to_yaml(object).map_err(|error| Failure::Output(error.to_string())),
         _ => serde_json::to_string_pretty(object)

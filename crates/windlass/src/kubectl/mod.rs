@@ -13,7 +13,7 @@ mod list;
 mod permit;
 mod picture;
 mod reach;
-mod render;
+pub(crate) mod render;
 mod status;
 mod terminal;
 mod why;
@@ -22,21 +22,30 @@ use std::process::ExitCode;
 
 use windlass_engine::Intent;
 
-use self::reach::Reach;
+pub(crate) use self::get::serialised;
+pub(crate) use self::picture::Picture;
+pub(crate) use self::reach::Reach;
+pub(crate) use self::terminal::Terminal;
+
 use crate::cli::{Connection, KubectlCommand};
 use crate::connect::connect;
 use crate::failure::Failure;
 
 /// Runs one command.
 pub(crate) fn run(connection: &Connection, command: KubectlCommand) -> Result<ExitCode, Failure> {
+    match in_runtime(serve(connection, command)) {
+        Err(Failure::PipeClosed) => Ok(ExitCode::SUCCESS),
+        result => result,
+    }
+}
+
+/// Does something that talks to a cluster.
+pub(crate) fn in_runtime<T>(work: impl Future<Output = Result<T, Failure>>) -> Result<T, Failure> {
     let runtime = tokio::runtime::Builder::new_current_thread()
         .enable_all()
         .build()
         .map_err(|error| Failure::Refused(format!("cannot start the runtime: {error}")))?;
-    match runtime.block_on(serve(connection, command)) {
-        Err(Failure::PipeClosed) => Ok(ExitCode::SUCCESS),
-        result => result,
-    }
+    runtime.block_on(work)
 }
 
 async fn serve(connection: &Connection, command: KubectlCommand) -> Result<ExitCode, Failure> {

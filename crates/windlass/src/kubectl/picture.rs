@@ -8,12 +8,12 @@ use windlass_engine::Memo;
 
 /// What was seen of a rollout, its workload and its pods.
 #[derive(Clone, Debug)]
-pub(super) struct Picture {
-    pub(super) rollout: RolloutPlugin,
+pub(crate) struct Picture {
+    pub(crate) rollout: RolloutPlugin,
     /// The workload, where it exists.
-    pub(super) set: Option<StatefulSet>,
+    pub(crate) set: Option<StatefulSet>,
     /// The pods of the workload.
-    pub(super) pods: Vec<Pod>,
+    pub(crate) pods: Vec<Pod>,
 }
 
 /// What the screens read off a rollout.

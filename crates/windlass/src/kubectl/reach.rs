@@ -4,6 +4,7 @@ use std::time::Duration;
 
 use k8s_openapi::api::apps::v1::{ControllerRevision, StatefulSet};
 use k8s_openapi::api::core::v1::{Event, Pod};
+use k8s_openapi::api::policy::v1::PodDisruptionBudget;
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::LabelSelector;
 use kube::api::{ApiResource, DynamicObject, ListParams, Patch, PatchParams};
 use kube::core::Selector;
@@ -21,13 +22,13 @@ const FIELD_MANAGER: &str = "kubectl-windlass";
 const TIME_LIMIT: Duration = Duration::from_secs(30);
 
 /// A cluster, and the namespace that is meant.
-pub(super) struct Reach {
+pub(crate) struct Reach {
     client: Client,
     pub(super) namespace: String,
 }
 
 impl Reach {
-    pub(super) fn new(connected: Connected) -> Self {
+    pub(crate) fn new(connected: Connected) -> Self {
         Self { client: connected.client, namespace: connected.namespace }
     }
 
@@ -58,7 +59,7 @@ impl Reach {
     }
 
     /// One rollout.
-    pub(super) async fn rollout(&self, name: &str) -> Result<RolloutPlugin, Failure> {
+    pub(crate) async fn rollout(&self, name: &str) -> Result<RolloutPlugin, Failure> {
         answer(self.rollouts().get(name)).await.map_err(|error| self.no_rollout(name, &error))
     }
 
@@ -74,7 +75,7 @@ impl Reach {
     }
 
     /// A rollout with its workload and pods.
-    pub(super) async fn picture(&self, name: &str) -> Result<Picture, Failure> {
+    pub(crate) async fn picture(&self, name: &str) -> Result<Picture, Failure> {
         let rollout = self.rollout(name).await?;
         let set = match set_name(&rollout) {
             Some(set) => answer(self.sets().get_opt(set)).await.map_err(|error| {
@@ -95,6 +96,16 @@ impl Reach {
             Failure::request(format!("list the pods in namespace {}", self.namespace), &error)
         })?;
         Ok(pods.items.into_iter().filter(|pod| belongs(pod, set)).collect())
+    }
+
+    /// The disruption budgets of the namespace.
+    pub(crate) async fn budgets(&self) -> Result<Vec<PodDisruptionBudget>, Failure> {
+        let api: Api<PodDisruptionBudget> = Api::namespaced(self.client.clone(), &self.namespace);
+        let listed = answer(api.list(&ListParams::default())).await;
+        let failed = |error| {
+            Failure::request(format!("list the PodDisruptionBudgets in namespace {}", self.namespace), &error)
+        };
+        Ok(listed.map_err(failed)?.items)
     }
 
     /// The revisions of a workload.

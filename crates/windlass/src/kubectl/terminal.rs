@@ -12,14 +12,14 @@ const CLEAR_LINE_END: &str = "\x1b[K";
 const CLEAR_BELOW: &str = "\x1b[J";
 
 /// Where results go.
-pub(super) struct Terminal {
+pub(crate) struct Terminal {
     interactive: bool,
     colours: bool,
     drawn: bool,
 }
 
 impl Terminal {
-    pub(super) fn new() -> Self {
+    pub(crate) fn new() -> Self {
         let stdout = std::io::stdout();
         let colours = AutoStream::choice(&stdout) != ColorChoice::Never;
         Self { interactive: stdout.is_terminal(), colours, drawn: false }
@@ -31,7 +31,7 @@ impl Terminal {
     }
 
     /// Prints a result.
-    pub(super) fn print(&self, text: &str) -> Result<(), Failure> {
+    pub(crate) fn print(&self, text: &str) -> Result<(), Failure> {
         let text = if self.colours { text.to_owned() } else { strip_str(text).to_string() };
         write(&text)
     }
@@ -48,7 +48,7 @@ impl Terminal {
     }
 
     /// Says something beside the result.
-    pub(super) fn warn(text: &str) {
+    pub(crate) fn warn(text: &str) {
         anstream::eprintln!("{text}");
     }
 }

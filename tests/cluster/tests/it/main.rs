@@ -21,6 +21,7 @@ mod hold;
 mod lease;
 mod lens;
 mod people;
+mod plan;
 mod precondition;
 mod rest;
 mod scale;

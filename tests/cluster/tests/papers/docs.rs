@@ -44,6 +44,7 @@ documents! {
     every_command_of_install_runs: "docs/install.md",
     every_command_of_metrics_runs: "docs/metrics.md",
     every_command_of_operate_runs: "docs/operate.md",
+    every_command_of_plan_runs: "docs/plan.md",
     every_command_of_security_runs: "docs/security.md",
     every_command_of_statefulsets_runs: "docs/statefulsets.md",
     every_command_of_testing_runs: "docs/testing.md",
@@ -371,6 +372,18 @@ fn every_word_the_code_can_say_is_explained() {
             read("docs/metrics.md").contains(&format!("`{name}")),
             "docs/metrics.md does not explain {name}"
         );
+    }
+}
+
+#[test]
+fn every_warning_of_a_plan_is_explained() {
+    let (source, document) = (read("crates/windlass/src/plan/warnings.rs"), read("docs/plan.md"));
+    let (_, codes) = source.split_once("enum Code {").unwrap();
+    let codes: Vec<&str> = codes.split('}').next().unwrap().split([',', '\n', ' ']).collect();
+    let codes: Vec<&&str> = codes.iter().filter(|code| is_code(code)).collect();
+    assert!(codes.len() > 10, "{codes:?}");
+    for code in codes {
+        assert!(document.contains(&format!("`{code}`")), "docs/plan.md does not explain {code}");
     }
 }
 

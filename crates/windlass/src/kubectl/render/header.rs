@@ -3,22 +3,15 @@
 use windlass_api::rollout_plugin::{RolloutPlugin, RolloutPluginStatus};
 
 use super::WIDTH;
-use super::style::{BAD, BOLD, FAINT, HELD, paint, phase_words};
-use super::table::wrap;
+use super::style::{BAD, BOLD, HELD, paint, phase_words};
+use super::table::{fact, wrap};
 use crate::kubectl::picture::{Picture, Rolling};
-
-const LABEL: usize = 12;
 
 /// The head: one line per fact, and what is wrong with the resource itself.
 pub(super) fn header(picture: &Picture) -> String {
     let rollout = &picture.rollout;
     let mut text = String::new();
-    let mut fact = |label: &str, value: String| {
-        let label = format!("{:<LABEL$}", format!("{label}:"));
-        text.push_str(&paint(FAINT, &label));
-        text.push_str(&value);
-        text.push('\n');
-    };
+    let mut fact = |label: &str, value: String| text.push_str(&fact(label, &value));
     fact("Name", paint(BOLD, rollout.name()));
     fact("Namespace", rollout.namespace().to_owned());
     fact("Workload", rollout.workload_words());
@@ -37,10 +30,10 @@ pub(super) fn header(picture: &Picture) -> String {
         fact("Replicas", replicas(status));
     }
     if let Some(message) = &status.message {
-        fact("Message", wrap(message, WIDTH - LABEL, &" ".repeat(LABEL)));
+        fact("Message", message.clone());
     }
     for (style, label, message) in remarks(status) {
-        fact(label, paint(style, &wrap(message, WIDTH - LABEL, &" ".repeat(LABEL))));
+        fact(label, paint(style, message));
     }
     if !rollout.is_seen() {
         text.push('\n');

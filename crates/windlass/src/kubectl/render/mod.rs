@@ -16,7 +16,10 @@ mod why;
 
 pub(super) use doctor::doctor;
 pub(super) use list::list;
+pub(crate) use steps::step_words;
 pub(super) use style::phase_line;
+pub(crate) use style::{BAD, BOLD, FAILED, FAINT, HELD, PLAIN, paint};
+pub(crate) use table::{Cell, Table, fact, wrap};
 pub(super) use why::why;
 
 use jiff::Timestamp;
@@ -24,7 +27,7 @@ use jiff::Timestamp;
 use super::picture::Picture;
 
 /// No line of ours is longer than this, names of unusual length aside.
-const WIDTH: usize = 116;
+pub(crate) const WIDTH: usize = 116;
 
 /// `get`: the header, the tree, and what is waited for.
 pub(super) fn get(now: Timestamp, picture: &Picture, wide: bool) -> String {

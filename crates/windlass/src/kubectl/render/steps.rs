@@ -28,6 +28,14 @@ pub(super) fn steps(now: Timestamp, rollout: &RolloutPlugin) -> Vec<Vec<Cell>> {
     steps.enumerate().map(cell).collect()
 }
 
+/// Each step in words, in the order of the plan.
+pub(crate) fn step_words(rollout: &RolloutPlugin) -> Vec<String> {
+    let plan = rollout.asked().plan.ok();
+    let steps = rollout.spec.strategy.canary.iter().flat_map(|canary| &canary.steps);
+    let hold = |index: usize| plan.as_ref()?.stages.get(index)?.hold;
+    steps.enumerate().map(|(index, step)| words(step, hold(index))).collect()
+}
+
 /// How long a timed pause still takes.
 fn left(now: Timestamp, rollout: &RolloutPlugin, hold: Option<Hold>) -> Option<String> {
     let since = rollout.told()?.pause_conditions.as_ref()?.first()?.start_time.0;

@@ -2,18 +2,18 @@
 
 use anstyle::{AnsiColor, Style};
 
-pub(super) const PLAIN: Style = Style::new();
-pub(super) const BOLD: Style = Style::new().bold();
-pub(super) const FAINT: Style = Style::new().dimmed();
+pub(crate) const PLAIN: Style = Style::new();
+pub(crate) const BOLD: Style = Style::new().bold();
+pub(crate) const FAINT: Style = Style::new().dimmed();
 pub(super) const GOOD: Style = AnsiColor::Green.on_default();
 pub(super) const BUSY: Style = AnsiColor::Cyan.on_default();
-pub(super) const HELD: Style = AnsiColor::Yellow.on_default();
-pub(super) const BAD: Style = AnsiColor::Red.on_default();
+pub(crate) const HELD: Style = AnsiColor::Yellow.on_default();
+pub(crate) const BAD: Style = AnsiColor::Red.on_default();
 
 pub(super) const DONE: &str = "✔";
 pub(super) const AT_WORK: &str = "◷";
 pub(super) const PAUSED: &str = "॥";
-pub(super) const FAILED: &str = "✖";
+pub(crate) const FAILED: &str = "✖";
 pub(super) const TO_COME: &str = "·";
 
 /// How a phase looks: its symbol and its colour.
@@ -33,7 +33,7 @@ pub(super) fn phase_word(phase: Option<&str>) -> &str {
 }
 
 /// Text in a style.
-pub(super) fn paint(style: Style, text: &str) -> String {
+pub(crate) fn paint(style: Style, text: &str) -> String {
     if style == PLAIN { text.to_owned() } else { format!("{style}{text}{style:#}") }
 }
 

@@ -4,18 +4,19 @@ use anstream::adapter::strip_str;
 use anstyle::Style;
 use unicode_width::UnicodeWidthStr;
 
+use super::WIDTH;
 use super::style::{FAINT, PLAIN, paint};
 
 /// Text in pieces, each in its style.
 #[derive(Clone, Debug, Default)]
-pub(super) struct Cell(Vec<(Style, String)>);
+pub(crate) struct Cell(Vec<(Style, String)>);
 
 impl Cell {
     pub(super) fn new(text: impl Into<String>) -> Self {
         Self::styled(PLAIN, text)
     }
 
-    pub(super) fn styled(style: Style, text: impl Into<String>) -> Self {
+    pub(crate) fn styled(style: Style, text: impl Into<String>) -> Self {
         Self(vec![(style, text.into())])
     }
 
@@ -42,19 +43,19 @@ impl Cell {
 
 /// Rows under a faint heading.
 #[derive(Debug)]
-pub(super) struct Table(Vec<Vec<Cell>>);
+pub(crate) struct Table(Vec<Vec<Cell>>);
 
 impl Table {
-    pub(super) fn new(headings: &[&str]) -> Self {
+    pub(crate) fn new(headings: &[&str]) -> Self {
         Self(vec![headings.iter().map(|heading| Cell::styled(FAINT, *heading)).collect()])
     }
 
-    pub(super) fn row(&mut self, cells: Vec<Cell>) {
+    pub(crate) fn row(&mut self, cells: Vec<Cell>) {
         self.0.push(cells);
     }
 
     /// The lines, each behind an indent, three columns of space between cells and none at the end of a line.
-    pub(super) fn lines(&self, indent: &str) -> String {
+    pub(crate) fn lines(&self, indent: &str) -> String {
         let columns = self.0.iter().map(Vec::len).max().unwrap_or_default();
         let width = |column| self.0.iter().filter_map(|row| row.get(column)).map(Cell::width).max();
         let widths: Vec<usize> = (0..columns).map(|column| width(column).unwrap_or_default()).collect();
@@ -75,8 +76,17 @@ fn line(row: &[Cell], widths: &[usize], indent: &str) -> String {
     text
 }
 
+/// Where the values of facts begin.
+const LABEL: usize = 12;
+
+/// A fact under its label, in lines of the usual width.
+pub(crate) fn fact(label: &str, value: &str) -> String {
+    let label = format!("{:<LABEL$}", format!("{label}:"));
+    format!("{}{}\n", paint(FAINT, &label), wrap(value, WIDTH - LABEL, &" ".repeat(LABEL)))
+}
+
 /// Words in lines of at most `width` columns, not counting the indent that lines after the first one are behind.
-pub(super) fn wrap(text: &str, width: usize, indent: &str) -> String {
+pub(crate) fn wrap(text: &str, width: usize, indent: &str) -> String {
     let mut lines = vec![String::new()];
     for word in text.split_whitespace() {
         let room = width.saturating_sub(seen_width(word) + 1);

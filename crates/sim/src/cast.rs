@@ -1,0 +1,138 @@
+//! Runs the actors: brings them the news of the store, each resource at its own pace, gives them their turns, and sends
+//! what they want done through the server. Lags come from a seed; without one nobody is ever late.
+
+use std::collections::{BTreeMap, VecDeque};
+use std::time::Duration;
+
+use jiff::Timestamp;
+
+use crate::actors::{Actor, Order, Turn, View};
+use crate::chance::Chance;
+use crate::resource::Resource;
+use crate::server::Server;
+use crate::store::{Change, Store};
+
+/// The longest that news is on its way to an actor.
+const LONGEST_LAG: Duration = Duration::from_secs(2);
+/// Turns in a row at one moment; more would be an actor that runs in circles.
+const TURNS: usize = 1_000;
+
+/// Everybody in the cluster.
+pub struct Cast {
+    members: Vec<Member>,
+    lags: Option<Chance>,
+}
+
+struct Member {
+    actor: Box<dyn Actor>,
+    view: View,
+    heard: u64,
+    news: BTreeMap<Resource, VecDeque<(Timestamp, Change)>>,
+    wake: Option<Timestamp>,
+}
+
+impl Cast {
+    /// These actors, late by this chance.
+    pub fn new(actors: Vec<Box<dyn Actor>>, lags: Option<Chance>) -> Self {
+        let members = actors.into_iter().map(|actor| Member {
+            actor,
+            view: View::default(),
+            heard: 0,
+            news: BTreeMap::new(),
+            wake: None,
+        });
+        Self { members: members.collect(), lags }
+    }
+
+    /// Nobody is late any more.
+    pub fn be_prompt(&mut self) {
+        self.lags = None;
+    }
+
+    /// Fate has something in store.
+    pub fn order(&mut self, now: Timestamp, order: &Order) {
+        for member in &mut self.members {
+            member.actor.ordered(now, order);
+            // Whoever it concerns wants to act on it.
+            member.wake = Some(now);
+        }
+    }
+
+    /// When somebody has something to do.
+    pub fn next(&self) -> Option<Timestamp> {
+        self.members.iter().filter_map(Member::next).min()
+    }
+
+    /// Lets everybody do what is due. True if somebody did something.
+    pub fn play(&mut self, now: Timestamp, server: &mut Server) -> bool {
+        let mut acted = false;
+        for _ in 0..TURNS {
+            let mut quiet = true;
+            for member in &mut self.members {
+                member.collect(now, server.store(), self.lags.as_mut());
+                if member.is_due(now) {
+                    quiet = false;
+                    acted |= member.take_turn(now, server);
+                }
+            }
+            if quiet {
+                return acted;
+            }
+        }
+        acted
+    }
+}
+
+impl Member {
+    /// Takes note of what was written, to be delivered after a while.
+    fn collect(&mut self, now: Timestamp, store: &Store, mut lags: Option<&mut Chance>) {
+        if self.heard == store.revision() {
+            return;
+        }
+        let watches = self.actor.watches();
+        // A store that has forgotten what we did not hear would have to be listed; it remembers far more than a run.
+        let changes = store.since(self.heard).into_iter().flatten();
+        for change in changes.filter(|change| watches.contains(&change.resource)) {
+            let lag = lags.as_mut().map_or(Duration::ZERO, |lags| lags.lag(LONGEST_LAG));
+            let news = self.news.entry(change.resource).or_default();
+            let due = now.checked_add(lag).unwrap_or(now);
+            let due = news.back().map_or(due, |(before, _)| due.max(*before));
+            news.push_back((due, change.clone()));
+        }
+        self.heard = store.revision();
+    }
+
+    fn next(&self) -> Option<Timestamp> {
+        let news = self.news.values().filter_map(|news| news.front().map(|(due, _)| *due));
+        news.chain(self.wake).min()
+    }
+
+    fn is_due(&self, now: Timestamp) -> bool {
+        self.next().is_some_and(|due| due <= now)
+    }
+
+    fn take_turn(&mut self, now: Timestamp, server: &mut Server) -> bool {
+        for news in self.news.values_mut() {
+            while let Some((due, _)) = news.front()
+                && *due <= now
+                && let Some((_, change)) = news.pop_front()
+            {
+                self.view.take(&change);
+                self.actor.notice(now, &self.view, &change);
+            }
+        }
+        let Turn { acts, wake } = self.actor.turn(now, &self.view);
+        self.wake = wake;
+        let caller = self.actor.caller();
+        for act in &acts {
+            let answer = act.send(now, &caller, server);
+            self.actor.answered(now, act, answer.as_ref());
+        }
+        let acted = !acts.is_empty();
+        // Whoever acted or was refused may want to go on at once, or to try again later: it is asked.
+        if acted {
+            self.wake = Some(now);
+        }
+        acted
+    }
+}

@@ -1,0 +1,463 @@
+//! Plays a script: the controller's own logic and everybody else in the cluster, in virtual time, one thing after the
+//! other. The same script gives the same history, to the last bit.
+
+mod controller;
+mod feed;
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::sync::Arc;
+use std::time::Duration;
+
+use jiff::Timestamp;
+use tokio::time::{Instant, sleep_until};
+use windlass_controller::Clock;
+
+use crate::actors::everybody;
+use crate::cast::Cast;
+use crate::chance::Chance;
+use crate::clock::VirtualClock;
+use crate::deed;
+use crate::judge::{Judge, Violation, is_available, pods_of, rollout, told};
+use crate::object::{is_going, label, list, number, text};
+use crate::resource::Resource;
+use crate::script::{Behaviour, Condition, Deed, Fault, Given, Line, NodeState, Script};
+use crate::server::Server;
+use crate::service::Cluster;
+use crate::start::{self, NAME};
+use crate::store::Store;
+use crate::timeline::Timeline;
+
+use controller::Controller;
+
+/// How long a `wait` of a script may take.
+const PATIENCE: Duration = Duration::from_secs(86_400);
+/// How long a lease holds after its keeper was last heard of, and until when the keeper itself relies on it.
+const LEASE: Duration = Duration::from_secs(15);
+const LEASE_RELIED_ON: Duration = Duration::from_secs(10);
+/// How long a controller that lost its lease is watched, to see that it writes nothing.
+const AFTERMATH: Duration = Duration::from_secs(60);
+/// Rounds of "whatever is still needed" at the end, before it counts as never ending.
+const ROUNDS: usize = 60;
+
+/// What came of a script.
+pub struct Outcome {
+    /// What happened.
+    pub timeline: Timeline,
+    /// What must never be, and was.
+    pub violations: Vec<Violation>,
+    /// Lines that could not be played, and why.
+    pub stuck: Vec<String>,
+    /// Figures.
+    pub statistics: Statistics,
+    /// The cluster as it is at the end.
+    pub store: Store,
+    /// When it ended.
+    pub ended: Timestamp,
+}
+
+/// Figures of one or many plays.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Statistics {
+    /// How often something broke, by kind.
+    pub faults: BTreeMap<&'static str, u64>,
+    /// Requests of the controllers.
+    pub requests: u64,
+    /// Those that changed something.
+    pub writes: u64,
+    /// Decisions.
+    pub decisions: u64,
+}
+
+impl Statistics {
+    /// Adds the figures of another play.
+    pub fn add(&mut self, other: &Self) {
+        for (kind, count) in &other.faults {
+            *self.faults.entry(kind).or_default() += count;
+        }
+        self.requests += other.requests;
+        self.writes += other.writes;
+        self.decisions += other.decisions;
+    }
+}
+
+/// How a play ends.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Ending {
+    /// With the last line.
+    AtOnce,
+    /// When nobody disturbs any more, a person helps where one is asked for, and the run has ended.
+    WhenStable,
+}
+
+/// Plays a script to its end.
+pub fn play(script: &Script, ending: Ending) -> std::io::Result<Outcome> {
+    let runtime = tokio::runtime::Builder::new_current_thread().enable_time().start_paused(true).build()?;
+    Ok(runtime.block_on(async { Player::new(script).play(&script.lines, ending).await }))
+}
+
+struct Player {
+    cluster: Cluster,
+    cast: Cast,
+    clock: VirtualClock,
+    given: Given,
+    controllers: Vec<Controller>,
+    judge: Judge,
+    timeline: Timeline,
+    noted: u64,
+    chance: Option<Chance>,
+    stuck: Vec<String>,
+    statistics: Statistics,
+    /// Pods that fate was asked to do something to.
+    ordered: BTreeSet<String>,
+    takeover: Option<Instant>,
+    retire: Option<Instant>,
+}
+
+impl Player {
+    fn new(script: &Script) -> Self {
+        let clock = VirtualClock::start();
+        let given = script.given.clone();
+        let mut server = Server::default();
+        let objects = start::furniture(given.nodes).into_iter().chain(start::policies(given.holder));
+        let own = [
+            (Resource::StatefulSets, start::set(&given)),
+            (Resource::RolloutPlugins, start::rollout(&given, NAME)),
+        ];
+        let mut stuck = Vec::new();
+        for (resource, object) in objects.chain(own) {
+            if let Err(refusal) = server.create(clock.now(), &deed::person(), resource, object) {
+                stuck.push(format!("start: {}", refusal.message));
+            }
+        }
+        let mut chance = given.seed.map(Chance::new);
+        let cluster = Cluster::new(server, Arc::new(clock.clone()));
+        let judge = Judge::default();
+        let cast = Cast::new(everybody(given.seed.unwrap_or_default()), chance.as_mut().map(|it| it.fork(3)));
+        let first = Controller::new(&cluster, &clock, &judge, chance.as_mut().map(|it| it.fork(4)));
+        Self {
+            cluster,
+            cast,
+            clock,
+            given,
+            controllers: vec![first],
+            judge,
+            timeline: Timeline::default(),
+            noted: 0,
+            chance,
+            stuck,
+            statistics: Statistics::default(),
+            ordered: BTreeSet::new(),
+            takeover: None,
+            retire: None,
+        }
+    }
+
+    async fn play(mut self, lines: &[Line], ending: Ending) -> Outcome {
+        self.wait(&Condition::Phase("Healthy".to_owned())).await;
+        for line in lines {
+            self.carry_out(line).await;
+        }
+        if ending == Ending::WhenStable {
+            self.come_to_an_end().await;
+        }
+        self.conclude()
+    }
+
+    fn conclude(mut self) -> Outcome {
+        for controller in &self.controllers {
+            self.statistics.requests += u64::from(controller.line.requests());
+            self.statistics.writes += controller.line.writes();
+        }
+        self.statistics.decisions = self.judge.decisions();
+        let store = self.cluster.with(|server, _| server.store().clone());
+        Outcome {
+            timeline: self.timeline,
+            violations: self.judge.found(),
+            stuck: self.stuck,
+            statistics: self.statistics,
+            store,
+            ended: self.clock.now(),
+        }
+    }
+
+    async fn carry_out(&mut self, line: &Line) {
+        self.timeline.line(self.clock.now(), line.to_string());
+        match line {
+            Line::Wait(condition) => {
+                if !self.wait(condition).await {
+                    self.stuck.push(format!("`{line}` never came"));
+                }
+            }
+            Line::Pass(time) => self.pass(*time).await,
+            Line::Do(deed) => self.deed(deed),
+            Line::Break(fault) => self.fault(fault),
+        }
+    }
+
+    fn deed(&mut self, deed: &Deed) {
+        let now = self.clock.now();
+        self.judge.deed(now, deed);
+        for order in deed::orders(deed) {
+            self.cast.order(now, &order);
+        }
+        if let Deed::Pod(pod, _) = deed {
+            self.ordered.insert(pod.clone());
+        }
+        let given = &self.given;
+        let refused: Vec<String> = self.cluster.with(|server, now| {
+            let acts = deed::acts(deed, given, server.store());
+            acts.iter()
+                .filter_map(|act| act.send(now, &deed::person(), server).err())
+                .map(|refusal| refusal.message)
+                .collect()
+        });
+        for message in refused {
+            self.timeline.line(now, format!("refused: {message}"));
+        }
+    }
+
+    fn fault(&mut self, fault: &Fault) {
+        *self.statistics.faults.entry(fault.kind()).or_default() += 1;
+        let Some(leader) = self.controllers.last_mut() else { return };
+        if leader.line.arm(fault) {
+            return;
+        }
+        match fault {
+            Fault::Late(by, time) => {
+                let until = Instant::now() + *time;
+                leader.feed().into_iter().for_each(|feed| feed.be_late(*by, until));
+            }
+            Fault::Relist => leader.feed().into_iter().for_each(feed::Feed::list_again),
+            Fault::Repeat => leader.feed().into_iter().for_each(feed::Feed::repeat),
+            Fault::Clock(seconds) => leader.clock.shift(*seconds),
+            Fault::Stop(time) => {
+                let now = Instant::now();
+                leader.stopped_until = Some(now + *time);
+                if *time > LEASE && self.takeover.is_none() {
+                    leader.lease_until(Some(now + LEASE_RELIED_ON));
+                    self.takeover = Some(now + LEASE);
+                }
+            }
+            Fault::CrashBefore(_)
+            | Fault::CrashAfter(_)
+            | Fault::Lose(_)
+            | Fault::Refuse(..)
+            | Fault::Hang(_) => {}
+        }
+    }
+
+    /// Another controller takes over from one that was stopped.
+    fn take_over(&mut self) {
+        self.takeover = None;
+        if let Some(former) = self.controllers.last() {
+            former.line.leads(false);
+        }
+        let lags = self.chance.as_mut().map(|it| it.fork(5));
+        let next = Controller::new(&self.cluster, &self.clock, &self.judge, lags);
+        self.controllers.push(next);
+        self.retire = Some(Instant::now() + AFTERMATH);
+    }
+
+    async fn pass(&mut self, time: Duration) {
+        let until = Instant::now() + time;
+        self.run(until, |_, _| false).await;
+    }
+
+    async fn wait(&mut self, condition: &Condition) -> bool {
+        if *condition == Condition::Quiet {
+            return self.rest().await;
+        }
+        let until = Instant::now() + PATIENCE;
+        self.run(until, |now, store| holds(condition, now, store)).await
+    }
+
+    /// Goes on until nothing is under way and nothing is due soon; then what is said must be true.
+    async fn rest(&mut self) -> bool {
+        let until = Instant::now() + PATIENCE;
+        loop {
+            self.tend();
+            let soon = Instant::now() + Duration::from_secs(2);
+            let busy = self.next().is_some_and(|next| next <= soon)
+                || !self.controllers.iter().all(|it| it.is_quiet(soon));
+            if !busy {
+                let judge = self.judge.clone();
+                self.cluster.with(|server, now| judge.at_rest(now, server.store()));
+                return true;
+            }
+            if Instant::now() >= until {
+                return false;
+            }
+            self.step(until).await;
+        }
+    }
+
+    /// Goes on until then, or until something is so.
+    async fn run(&mut self, until: Instant, is_so: impl Fn(Timestamp, &Store) -> bool) -> bool {
+        loop {
+            self.tend();
+            if self.cluster.with(|server, now| is_so(now, server.store())) {
+                return true;
+            }
+            if Instant::now() >= until {
+                return false;
+            }
+            self.step(until).await;
+        }
+    }
+
+    /// Everything that is due at this moment.
+    fn tend(&mut self) {
+        loop {
+            if self.takeover.is_some_and(|at| at <= Instant::now()) {
+                self.take_over();
+            }
+            if self.retire.is_some_and(|at| at <= Instant::now()) {
+                self.retire = None;
+                let last = self.controllers.len().saturating_sub(1);
+                for retired in self.controllers.drain(..last) {
+                    self.statistics.requests += u64::from(retired.line.requests());
+                    self.statistics.writes += retired.line.writes();
+                }
+            }
+            let cast = &mut self.cast;
+            let judge = &self.judge;
+            let timeline = &mut self.timeline;
+            let noted = &mut self.noted;
+            let acted = self.cluster.with(|server, now| {
+                let acted = cast.play(now, server);
+                judge.catch_up(now, server.store(), None);
+                for change in server.store().since(*noted).into_iter().flatten() {
+                    timeline.change(now, change);
+                }
+                *noted = server.store().revision();
+                acted
+            });
+            let began = self.controllers.iter_mut().fold(false, |began, it| it.tend() || began);
+            if !acted && !began {
+                return;
+            }
+        }
+    }
+
+    /// When somebody has something to do.
+    fn next(&self) -> Option<Instant> {
+        let actors = self.cast.next().map(|at| self.clock.instant(at));
+        let controllers = self.controllers.iter().filter_map(Controller::next).min();
+        actors.into_iter().chain(controllers).chain(self.takeover).chain(self.retire).min()
+    }
+
+    /// Lets controllers go on with what they do, or the next moment come.
+    async fn step(&mut self, until: Instant) {
+        let next = self.next().map_or(until, |next| next.min(until));
+        let lines: Vec<_> = self.controllers.iter().map(|it| it.line.clone()).collect();
+        let crashed = async {
+            let crashes = lines.iter().map(|line| Box::pin(line.crashed()));
+            futures::future::select_all(crashes).await.1
+        };
+        let controllers = &mut self.controllers;
+        let goes_on = std::future::poll_fn(|context| {
+            let done = controllers.iter_mut().fold(false, |done, it| it.poll(context).is_ready() || done);
+            if done { std::task::Poll::Ready(()) } else { std::task::Poll::Pending }
+        });
+        let crashed = tokio::select! {
+            biased;
+            index = crashed => Some(index),
+            () = goes_on => None,
+            () = sleep_until(next) => None,
+        };
+        if let Some(controller) = crashed.and_then(|index| self.controllers.get_mut(index)) {
+            controller.crash();
+        }
+    }
+
+    /// Nobody disturbs any more, and a person helps where one is asked for: the run has to end, and then to rest.
+    async fn come_to_an_end(&mut self) {
+        self.cast.be_prompt();
+        self.controllers.iter_mut().for_each(Controller::be_well);
+        let mut amends = vec![Deed::Quota(None), Deed::Policies(true), Deed::Resume];
+        let ordered = std::mem::take(&mut self.ordered);
+        amends.extend(ordered.into_iter().map(|pod| Deed::Pod(pod, Behaviour::Well)));
+        amends.extend((1..=self.given.nodes).map(|node| Deed::Node(format!("node-{node}"), NodeState::Back)));
+        for deed in &amends {
+            self.deed(deed);
+        }
+        for round in 0..ROUNDS {
+            self.pass(Duration::from_secs(1200)).await;
+            self.rest().await;
+            if !self.help(round) {
+                break;
+            }
+        }
+        let judge = self.judge.clone();
+        let writes = self.writes();
+        self.cluster.with(|server, now| judge.at_the_end(now, server.store()));
+        self.pass(Duration::from_secs(7200)).await;
+        if self.writes() > writes {
+            let more = self.writes() - writes;
+            self.judge.find(self.clock.now(), "rule 7", format!("{more} writes at rest"));
+        }
+    }
+
+    fn writes(&self) -> u64 {
+        self.controllers.iter().map(|it| it.line.writes()).sum()
+    }
+
+    /// What a person does who reads the status and helps. False if no help is asked for that a person could give.
+    fn help(&mut self, round: usize) -> bool {
+        let needed = self.cluster.with(|server, _| help(server.store(), round));
+        if let Some(deed) = &needed {
+            self.deed(deed);
+        }
+        needed.is_some()
+    }
+}
+
+/// What would help, as the status says it: a promotion, pods, the end of a bad version, or another version at last.
+fn help(store: &Store, round: usize) -> Option<Deed> {
+    let (_, rollout) = rollout(store)?;
+    let waits = list(rollout, &["status", "waits"]);
+    let reasons: Vec<&str> = waits.iter().filter_map(|wait| text(wait, &["reason"])).collect();
+    if reasons.contains(&"HoldForPerson") {
+        return Some(Deed::Promote);
+    }
+    if reasons.contains(&"ParkedAtZero") {
+        return Some(Deed::Scale(3));
+    }
+    // Pods that do not get ready with nobody disturbing: a bad version.
+    let stands = reasons.contains(&"WaitingForPods") && told(rollout, "phase") != "Healthy";
+    match round % 3 {
+        _ if !stands => None,
+        0 | 1 => Some(Deed::Abort),
+        _ => Some(Deed::Image(format!("app:v{}", 100 + round))),
+    }
+}
+
+/// Whether something is so.
+fn holds(condition: &Condition, now: Timestamp, store: &Store) -> bool {
+    let rollout = rollout(store).map(|(_, rollout)| rollout);
+    let set = store.all(Resource::StatefulSets).next().map(|(_, set)| set);
+    let counted = |count: usize, wanted: u32| u32::try_from(count).is_ok_and(|count| count == wanted);
+    match condition {
+        Condition::Phase(phase) => rollout.is_some_and(|it| told(it, "phase") == phase),
+        Condition::Step(step) => rollout.is_some_and(|it| {
+            told(it, "step").split('/').next().and_then(|done| done.parse().ok()) == Some(*step)
+        }),
+        Condition::Reason(reason) => rollout.is_some_and(|it| {
+            list(it, &["status", "waits"]).iter().any(|wait| text(wait, &["reason"]) == Some(reason))
+        }),
+        Condition::Updated(wanted) => set.is_some_and(|set| {
+            let target = text(set, &["status", "updateRevision"]);
+            let updated = pods_of(store, set)
+                .filter(|pod| !is_going(pod) && label(pod, "controller-revision-hash") == target);
+            counted(updated.count(), *wanted)
+        }),
+        Condition::Ready(wanted) => set.is_some_and(|set| {
+            let min_ready = number(set, &["spec", "minReadySeconds"]).unwrap_or_default();
+            counted(pods_of(store, set).filter(|pod| is_available(now, pod, min_ready)).count(), *wanted)
+        }),
+        Condition::Pods(wanted) => set.is_some_and(|set| {
+            counted(pods_of(store, set).count(), *wanted) && pods_of(store, set).all(|pod| !is_going(pod))
+        }),
+        Condition::Quiet => true,
+    }
+}

@@ -1,0 +1,115 @@
+//! What a cluster starts with: namespaces, nodes, our definition, the policies; and a StatefulSet with its rollout, from
+//! a script's few words or from a person's manifests.
+
+use jiff::Timestamp;
+use serde_json::{Value, json};
+use windlass_workloads::{DEFAULT_IDENTITY, Holder, wanted_policies};
+
+use crate::refusal::Refusal;
+use crate::resource::Resource;
+use crate::script::{Given, GivenStep, Overdue};
+use crate::server::{Caller, Server};
+
+/// The namespace of scripts.
+pub const NAMESPACE: &str = "default";
+/// The name of the set and of the rollout in scripts.
+pub const NAME: &str = "web";
+
+/// An object and where it belongs.
+pub type Belonging = (Resource, Value);
+
+/// What every cluster has: namespaces, nodes, our definition.
+pub fn furniture(nodes: u32) -> Vec<Belonging> {
+    let namespaces = ["default", "kube-system", "windlass"].map(|name| {
+        let object = json!({"metadata": {"name": name}, "status": {"phase": "Active"}});
+        (Resource::Namespaces, object)
+    });
+    let nodes = (1..=nodes).map(|number| (Resource::Nodes, node(&format!("node-{number}"))));
+    let definitions = windlass_api::crds().into_iter().filter_map(|definition| {
+        serde_json::to_value(definition).ok().map(|object| (Resource::Definitions, object))
+    });
+    namespaces.into_iter().chain(nodes).chain(definitions).collect()
+}
+
+/// A server that has all of that, and the policies.
+pub fn furnished(now: Timestamp, nodes: u32, holder: Holder) -> Result<Server, Refusal> {
+    let mut server = Server::default();
+    let admin = Caller::new("admin");
+    for (resource, object) in furniture(nodes).into_iter().chain(policies(holder)) {
+        server.create(now, &admin, resource, object)?;
+    }
+    Ok(server)
+}
+
+fn node(name: &str) -> Value {
+    json!({
+        "metadata": {"name": name, "labels": {"kubernetes.io/hostname": name}},
+        "spec": {},
+        "status": {"conditions": [{"type": "Ready", "status": "True", "reason": "KubeletReady"}]},
+    })
+}
+
+/// The admission policies.
+pub fn policies(holder: Holder) -> Vec<Belonging> {
+    wanted_policies(holder, DEFAULT_IDENTITY)
+        .into_iter()
+        .filter_map(|policy| {
+            let resource = Resource::of_kind("admissionregistration.k8s.io", &policy.kind)?;
+            Some((resource, json!({"metadata": {"name": policy.name}, "spec": policy.spec})))
+        })
+        .collect()
+}
+
+/// The set of a script.
+pub fn set(given: &Given) -> Value {
+    let policy = if given.parallel { "Parallel" } else { "OrderedReady" };
+    let mut set = json!({
+        "apiVersion": "apps/v1", "kind": "StatefulSet",
+        "metadata": {"name": NAME, "namespace": NAMESPACE, "labels": {"app": NAME}},
+        "spec": {
+            "replicas": given.pods,
+            "serviceName": NAME,
+            "podManagementPolicy": policy,
+            "minReadySeconds": given.min_ready.as_secs(),
+            "selector": {"matchLabels": {"app": NAME}},
+            "template": {
+                "metadata": {"labels": {"app": NAME}},
+                "spec": {"containers": [{"name": "app", "image": given.image}]},
+            },
+        },
+    });
+    if given.first_ordinal > 0 {
+        set["spec"]["ordinals"] = json!({"start": given.first_ordinal});
+    }
+    set
+}
+
+/// The rollout of a script.
+pub fn rollout(given: &Given, name: &str) -> Value {
+    let mut rollout = json!({
+        "apiVersion": "argoproj.io/v1alpha1", "kind": "RolloutPlugin",
+        "metadata": {"name": name, "namespace": NAMESPACE},
+        "spec": {
+            "workloadRef": {"apiVersion": "apps/v1", "kind": "StatefulSet", "name": NAME},
+            "plugin": {"name": "statefulset"},
+            "strategy": {"canary": {"steps": steps(&given.steps)}},
+        },
+    });
+    if let Some((limit, overdue)) = given.deadline {
+        rollout["spec"]["plugin"]["config"] =
+            json!({"timeoutSeconds": limit.as_secs(), "timeoutAbort": overdue == Overdue::Aborted});
+    }
+    rollout
+}
+
+/// Steps as a rollout spells them.
+pub fn steps(steps: &[GivenStep]) -> Value {
+    steps
+        .iter()
+        .map(|step| match step {
+            GivenStep::Weight(weight) => json!({"setWeight": weight}),
+            GivenStep::Pause => json!({"pause": {}}),
+            GivenStep::PauseFor(time) => json!({"pause": {"duration": format!("{}s", time.as_secs())}}),
+        })
+        .collect()
+}

@@ -1,0 +1,142 @@
+//! The sentences that every form of a plan has in common.
+
+use windlass_engine::PodName;
+
+use super::forecast::{Forecast, Gate, Span, StageForecast};
+use super::report::{Report, Subject};
+
+/// What the plan is about.
+pub(super) fn title(report: &Report) -> String {
+    let Subject { kind, namespace, name, place } = &report.rollout;
+    let from = |place: &Option<crate::files::Place>| {
+        place.as_ref().map(|place| format!(" ({place})")).unwrap_or_default()
+    };
+    format!(
+        "Plan of {kind} {name}{} for {} {}{} in namespace {namespace}",
+        from(place),
+        report.workload.kind,
+        report.workload.name,
+        from(&report.workload.place)
+    )
+}
+
+/// The facts that stand above the stages, each with its label.
+pub(super) fn facts(forecast: &Forecast) -> Vec<(&'static str, String)> {
+    let mut facts = vec![("Pods", pods(forecast)), ("Down", down(forecast))];
+    if !forecast.pods.is_empty() {
+        facts.push(("Shortest", shortest(forecast)));
+        facts.push(("Longest", longest(forecast)));
+    }
+    if let Some(end) = &forecast.revert_ends {
+        let when = match end.step {
+            Some(step) => format!("at step {step}"),
+            None => "after the last step".to_owned(),
+        };
+        facts.push((
+            "Abort",
+            format!(
+                "puts every updated pod back, one at a time, until {} is ready {when}; from then on the former \
+                 version is forgotten, and going back means putting the former template back: a run of its own",
+                end.pod
+            ),
+        ));
+    }
+    facts
+}
+
+fn pods(forecast: &Forecast) -> String {
+    match forecast.pods.len() {
+        0 => "none".to_owned(),
+        1 => pod_list(&forecast.pods),
+        count => format!("{count}, in the order {}", pod_list(&forecast.pods)),
+    }
+}
+
+fn down(forecast: &Forecast) -> String {
+    match (forecast.pods_down_at_once, forecast.pods.len()) {
+        (0, _) => "no pod".to_owned(),
+        (1, 1) => "the only pod".to_owned(),
+        (1, all) => format!("at most 1 of {all} pods at once, forward and back"),
+        (count, all) => format!("at most {count} of {all} pods at once, and 1 on the way back"),
+    }
+}
+
+fn shortest(forecast: &Forecast) -> String {
+    let person = match forecast.holds_for_a_person {
+        0 => String::new(),
+        1 => ", and as long as a person takes to promote".to_owned(),
+        times => format!(", and as long as a person takes to promote, {times} times"),
+    };
+    format!("{}{person}; the time that pods take to stop and start comes on top", forecast.shortest)
+}
+
+fn longest(forecast: &Forecast) -> String {
+    let then = if forecast.deadline.abort {
+        "the run is aborted"
+    } else {
+        "the rollout is Degraded and goes on waiting, without limit"
+    };
+    let person = if forecast.holds_for_a_person > 0 { "; a person may take any time" } else { "" };
+    format!(
+        "{}, if each pod takes all of the progress deadline of {}; when it passes, {then}{person}",
+        forecast.longest, forecast.deadline.after
+    )
+}
+
+/// The headings of the stages.
+pub(super) const HEADINGS: [&str; 8] =
+    ["step", "does", "pods", "updated", "partition", "then waits for", "shortest", "longest"];
+
+/// One stage, under the headings. `range` says how several pods are written.
+pub(super) fn row(
+    forecast: &Forecast,
+    stage: &StageForecast,
+    range: fn(&[PodName]) -> String,
+) -> [String; 8] {
+    let pods = match (stage.to_target.as_slice(), stage.to_stable.as_slice()) {
+        ([], []) => "-".to_owned(),
+        (forward, []) => range(forward),
+        (_, back) => format!("back: {}", range(back)),
+    };
+    let is_hold = stage.gate != Gate::Available;
+    [
+        stage.step.map_or_else(|| "end".to_owned(), |step| step.to_string()),
+        stage.does.clone(),
+        pods,
+        format!("{}/{}", stage.on_target, forecast.pods.len()),
+        stage.partition.to_string(),
+        gate(stage.gate),
+        if is_hold && stage.shortest.is_zero() { "-".to_owned() } else { stage.shortest.to_string() },
+        stage.longest.map_or_else(|| "no limit".to_owned(), |longest: Span| longest.to_string()),
+    ]
+}
+
+fn gate(gate: Gate) -> String {
+    match gate {
+        Gate::Available => "pods available".to_owned(),
+        Gate::Time { span } => span.to_string(),
+        Gate::Person => "a person".to_owned(),
+    }
+}
+
+/// Up to three pods by name, more of them as a range.
+pub(super) fn pod_list(pods: &[PodName]) -> String {
+    match pods {
+        [] => "-".to_owned(),
+        [first, _, _, .., last] if pods.len() > 3 => format!("{first} … {last}"),
+        few => few.iter().map(PodName::as_str).collect::<Vec<_>>().join(", "),
+    }
+}
+
+/// The same for a narrow column: of long names the last one is only its number.
+pub(super) fn short_pod_list(pods: &[PodName]) -> String {
+    const ROOM: usize = 22;
+    let full = pod_list(pods);
+    match pods {
+        [first, .., last] if full.chars().count() > ROOM => {
+            let number = last.as_str().rsplit_once('-').map_or(last.as_str(), |(_, number)| number);
+            format!("{first} … -{number}")
+        }
+        _ => full,
+    }
+}
