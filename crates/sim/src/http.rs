@@ -5,6 +5,7 @@ mod call;
 mod discovery;
 mod form;
 mod list;
+mod openapi;
 mod table;
 mod watch;
 
@@ -35,12 +36,12 @@ pub enum Answer {
         /// What the server has to say besides.
         warnings: Vec<String>,
     },
-    /// A word.
-    Text {
-        /// The HTTP code.
-        code: u16,
-        /// The word.
-        text: &'static str,
+    /// Something about the server itself.
+    Document {
+        /// What it is.
+        content_type: &'static str,
+        /// How it reads.
+        text: String,
     },
     /// A stream of changes.
     Watch(Watch),
@@ -105,8 +106,7 @@ fn carry_out(
             Ok(Answer::new(201, success()))
         }
         Call::Review(review) => Ok(Answer::new(201, reviewed(caller, review))),
-        Call::Document(document) => Ok(Answer::new(200, document)),
-        Call::Text(text) => Ok(Answer::Text { code: 200, text }),
+        Call::Document(content_type, text) => Ok(Answer::Document { content_type, text }),
     }
 }
 
@@ -151,7 +151,7 @@ fn delete_many(
     for key in keys {
         items.push(Value::clone(&*server.delete(now, caller, list.resource, &key, deletion)?));
     }
-    Ok(Answer::new(200, list::envelope(list.resource, server.store().revision(), &items)))
+    Ok(Answer::new(200, list::envelope(list.resource, server.store().revision(), items)))
 }
 
 fn scale(

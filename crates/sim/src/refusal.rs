@@ -4,6 +4,7 @@ use serde_json::{Value, json};
 
 use crate::object::Key;
 use crate::resource::Resource;
+use crate::schema::Flaw;
 
 /// A request that was refused: the `Status` object of the API.
 #[derive(Clone, Debug, PartialEq)]
@@ -65,18 +66,39 @@ impl Refusal {
         refusal
     }
 
+    /// The body is of a type that is not taken.
+    pub fn unsupported(accepted: &str) -> Self {
+        let message = format!(
+            "the body of the request was in an unknown format - accepted media types include: {accepted}"
+        );
+        Self::new(415, "UnsupportedMediaType", message)
+    }
+
+    /// The object would be wrong in one or more ways.
+    pub(crate) fn flawed(resource: Resource, name: &str, flaws: &[Flaw]) -> Self {
+        let said: Vec<String> = flaws.iter().map(|it| format!("{}: {}", it.field, it.why)).collect();
+        let said = match said.as_slice() {
+            [only] => only.clone(),
+            many => format!("[{}]", many.join(", ")),
+        };
+        let kind = qualified_kind(resource);
+        let mut refusal = Self::new(422, "Invalid", format!("{kind} \"{name}\" is invalid: {said}"));
+        let causes: Vec<Value> = flaws
+            .iter()
+            .map(|it| json!({"reason": it.reason, "message": it.why, "field": it.field}))
+            .collect();
+        let mut details = json!({"name": name, "kind": resource.kind(), "causes": causes});
+        if !resource.group().is_empty() {
+            details["group"] = json!(resource.group());
+        }
+        refusal.details = Some(details);
+        refusal
+    }
+
     /// The object would be wrong.
     pub fn invalid(resource: Resource, name: &str, field: &str, why: &str) -> Self {
-        let kind = match resource.group() {
-            "" => resource.kind().to_owned(),
-            group => format!("{}.{group}", resource.kind()),
-        };
-        let mut refusal = Self::new(422, "Invalid", format!("{kind} \"{name}\" is invalid: {field}: {why}"));
-        refusal.details = Some(json!({
-            "name": name, "group": resource.group(), "kind": resource.kind(),
-            "causes": [{"reason": "FieldValueInvalid", "message": why, "field": field}],
-        }));
-        refusal
+        let flaw = Flaw { field: field.to_owned(), reason: "FieldValueInvalid", why: why.to_owned() };
+        Self::flawed(resource, name, &[flaw])
     }
 
     /// The request cannot be understood.
@@ -94,6 +116,13 @@ impl Refusal {
             status["details"] = details.clone();
         }
         status
+    }
+}
+
+fn qualified_kind(resource: Resource) -> String {
+    match resource.group() {
+        "" => resource.kind().to_owned(),
+        group => format!("{}.{group}", resource.kind()),
     }
 }
 

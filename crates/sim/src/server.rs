@@ -7,8 +7,13 @@ mod admission;
 mod defaults;
 mod delete;
 mod evict;
+mod fields;
+mod owners;
 mod patch;
 mod scale;
+mod shape;
+mod strategic;
+mod validate;
 mod write;
 
 use jiff::Timestamp;
@@ -18,6 +23,7 @@ use crate::object::{Key, Object, map_at};
 use crate::refusal::Refusal;
 use crate::resource::Resource;
 use crate::store::Store;
+use write::{Noting, Writing};
 
 pub use delete::{Deletion, Propagation};
 pub use patch::{Apply, Patch};
@@ -88,7 +94,7 @@ impl Server {
         resource: Resource,
         object: Value,
     ) -> Result<Object, Refusal> {
-        write::create(self, now, caller, resource, object)
+        write::create(self, now, caller, resource, object, None)
     }
 
     /// Replaces an object, or the part of it. A resourceVersion in it is a precondition.
@@ -101,7 +107,8 @@ impl Server {
         object: Value,
     ) -> Result<Object, Refusal> {
         let key = Key::of(&object);
-        write::change(self, now, caller, resource, &key, part, |_| Ok(object))
+        let writing = Writing { resource, key: &key, part, noting: Noting::Changes };
+        write::change(self, now, caller, writing, |_| Ok(object))
     }
 
     /// Changes an object, or the part of it.
@@ -114,13 +121,38 @@ impl Server {
         part: Part,
         patch: &Patch,
     ) -> Result<Object, Refusal> {
-        write::change(self, now, caller, resource, key, part, |before| {
+        if let Patch::Apply(apply) = patch {
+            return self.apply(now, caller, resource, key, part, apply);
+        }
+        let writing = Writing { resource, key, part, noting: Noting::Changes };
+        write::change(self, now, caller, writing, |before| {
             let mut after = before.clone();
-            // What was read is no precondition: only what the patch says is.
-            map_at(&mut after, &["metadata"]).remove("resourceVersion");
             patch.apply(resource, &mut after)?;
             Ok(after)
         })
+    }
+
+    /// An apply makes the object where there is none.
+    fn apply(
+        &mut self,
+        now: Timestamp,
+        caller: &Caller,
+        resource: Resource,
+        key: &Key,
+        part: Part,
+        apply: &Apply,
+    ) -> Result<Object, Refusal> {
+        if self.store.get(resource, key).is_none() && part == Part::Whole {
+            let mut object = apply.wanted.clone();
+            let meta = map_at(&mut object, &["metadata"]);
+            meta.insert("name".to_owned(), json!(key.name));
+            if resource.is_namespaced() {
+                meta.insert("namespace".to_owned(), json!(key.namespace));
+            }
+            return write::create(self, now, caller, resource, object, Some(apply));
+        }
+        let writing = Writing { resource, key, part, noting: Noting::Done };
+        write::change(self, now, caller, writing, |before| owners::apply(resource, now, part, before, apply))
     }
 
     /// Asks for the end of an object.

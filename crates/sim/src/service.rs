@@ -134,10 +134,9 @@ fn respond(answer: Answer, cluster: &Cluster) -> Result<Response<Body>, axum::Bo
             }
             response.body(Body::from(serde_json::to_vec(&*body)?))?
         }
-        Answer::Text { code, text } => response
-            .status(code)
-            .header(header::CONTENT_TYPE, "text/plain; charset=utf-8")
-            .body(Body::from(text))?,
+        Answer::Document { content_type, text } => {
+            response.header(header::CONTENT_TYPE, content_type).body(Body::from(text))?
+        }
         Answer::Watch(watch) => response
             .status(200)
             .header(header::CONTENT_TYPE, "application/json")

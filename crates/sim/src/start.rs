@@ -1,11 +1,14 @@
 //! What a cluster starts with: namespaces, nodes, our definition, the policies; and a StatefulSet with its rollout, from
 //! a script's few words or from a person's manifests.
 
+use jiff::Timestamp;
 use serde_json::{Value, json};
 use windlass_workloads::{DEFAULT_IDENTITY, Holder, wanted_policies};
 
+use crate::refusal::Refusal;
 use crate::resource::Resource;
 use crate::script::{Given, GivenStep, Overdue};
+use crate::server::{Caller, Server};
 
 /// The namespace of scripts.
 pub const NAMESPACE: &str = "default";
@@ -26,6 +29,16 @@ pub fn furniture(nodes: u32) -> Vec<Belonging> {
         serde_json::to_value(definition).ok().map(|object| (Resource::Definitions, object))
     });
     namespaces.into_iter().chain(nodes).chain(definitions).collect()
+}
+
+/// A server that has all of that, and the policies.
+pub fn furnished(now: Timestamp, nodes: u32, holder: Holder) -> Result<Server, Refusal> {
+    let mut server = Server::default();
+    let admin = Caller::new("admin");
+    for (resource, object) in furniture(nodes).into_iter().chain(policies(holder)) {
+        server.create(now, &admin, resource, object)?;
+    }
+    Ok(server)
 }
 
 fn node(name: &str) -> Value {

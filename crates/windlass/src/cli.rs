@@ -81,8 +81,39 @@ pub(crate) enum Command {
         /// Which shell
         shell: Shell,
     },
+    /// A cluster in memory, to try things out
+    #[command(subcommand)]
+    Sim(SimCommand),
     #[command(flatten)]
     Kubectl(KubectlCommand),
+}
+
+#[derive(Debug, Subcommand)]
+pub(crate) enum SimCommand {
+    /// Serve a cluster in memory on a port of this machine, until interrupted
+    #[command(after_help = SERVE_HELP)]
+    Serve(ServeArguments),
+}
+
+const SERVE_HELP: &str = "\
+Example:
+  windlass sim serve --write-kubeconfig /tmp/sim.yaml &
+  KUBECONFIG=/tmp/sim.yaml kubectl get rp,sts,pods";
+
+#[derive(Debug, Args)]
+pub(crate) struct ServeArguments {
+    /// The port; 0 takes one that is free
+    #[arg(long, default_value_t = 0)]
+    pub(crate) port: u16,
+    /// Where to write a kubeconfig for it
+    #[arg(long, value_name = "FILE")]
+    pub(crate) write_kubeconfig: Option<PathBuf>,
+    /// How many nodes the cluster has
+    #[arg(long, default_value_t = 3, value_name = "COUNT")]
+    pub(crate) nodes: u32,
+    /// What holds a new template there: a mutating admission policy, or the partition
+    #[arg(long, value_enum, default_value_t = ServerHold::Policy)]
+    pub(crate) hold: ServerHold,
 }
 
 const PLAN_HELP: &str = "\

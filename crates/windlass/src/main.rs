@@ -9,6 +9,7 @@ mod files;
 mod kubectl;
 mod manifests;
 mod plan;
+mod sim;
 
 use std::process::ExitCode;
 
@@ -41,6 +42,7 @@ fn run(cli: Cli) -> Result<ExitCode, Failure> {
         Command::Rights => manifests::rights(),
         Command::Plan(arguments) => plan::run(&cli.connection, &arguments),
         Command::Completion { shell } => manifests::completion(shell),
+        Command::Sim(command) => sim::run(&command),
         Command::Kubectl(command) => kubectl::run(&cli.connection, command),
     }
 }

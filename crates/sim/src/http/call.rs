@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use serde_json::Value;
+use serde_json::{Value, json};
 
 use super::form::Form;
 use super::watch::{Start, Watch};
@@ -60,7 +60,7 @@ impl Request {
                 .map_err(|error| Refusal::bad_request(format!("error decoding YAML: {error}")));
         }
         if self.content_type.contains("protobuf") {
-            return Err(unsupported("application/json, application/yaml"));
+            return Err(Refusal::unsupported("application/json, application/yaml"));
         }
         let why = "the object provided is unrecognized (must be of type StatefulSet): couldn't get version/kind; json parse error";
         Err(Refusal::bad_request(why))
@@ -92,10 +92,8 @@ pub enum Call {
     Evict(Key, Deletion),
     /// A review that needs no memory, such as who the caller is.
     Review(Value),
-    /// A document about the server itself.
-    Document(Value),
-    /// A sign of life.
-    Text(&'static str),
+    /// Something about the server itself: what it is, and how it reads.
+    Document(&'static str, String),
 }
 
 /// What is done to a number of replicas.
@@ -137,7 +135,7 @@ struct Place<'a> {
 impl Call {
     /// Reads a request.
     pub fn read(request: &Request) -> Result<Self, Refusal> {
-        if let Some(call) = about_the_server(request)? {
+        if let Some(call) = about_the_server(request) {
             return Ok(call);
         }
         let place = place(&request.path)?;
@@ -153,7 +151,8 @@ impl Call {
             Some("scale") if resource.has_scale() => scale(request, resource, key),
             Some("eviction") if resource == Resource::Pods => match request.method.as_str() {
                 "POST" => {
-                    let eviction = request.json()?;
+                    // kubectl drain sends it in protobuf; then the pod's own grace is what it gets.
+                    let eviction = request.json().unwrap_or_default();
                     let none = Value::Null;
                     Ok(Self::Evict(key, deletion(eviction.get("deleteOptions").unwrap_or(&none))))
                 }
@@ -193,21 +192,36 @@ fn on_many(request: &Request, place: &Place<'_>) -> Result<Call, Refusal> {
     }
 }
 
-fn about_the_server(request: &Request) -> Result<Option<Call>, Refusal> {
-    let reviewed = |group: &str| {
-        request.path.strip_prefix("/apis/").and_then(|it| it.strip_prefix(group)).is_some()
-            && request.method == "POST"
-    };
-    if reviewed("authentication.k8s.io/v1/selfsubject") || reviewed("authorization.k8s.io/v1/selfsubject") {
-        return Ok(Some(Call::Review(request.json()?)));
+fn about_the_server(request: &Request) -> Option<Call> {
+    if let ("POST", Some(review)) = (request.method.as_str(), review(request)) {
+        return Some(Call::Review(review));
     }
     if request.method != "GET" {
-        return Ok(None);
+        return None;
     }
-    Ok(match request.path.as_str() {
-        "/healthz" | "/livez" | "/readyz" => Some(Call::Text("ok")),
-        path => super::discovery::document(path, &request.accept).map(Call::Document),
-    })
+    let (content_type, text) = super::discovery::document(&request.path, &request.accept)?;
+    Some(Call::Document(content_type, text))
+}
+
+/// A question about the caller. Its answer does not depend on what else is asked, so a body that cannot be read (kubectl
+/// sends some in protobuf) does no harm.
+fn review(request: &Request) -> Option<Value> {
+    let (group, kind) = match request.path.as_str() {
+        "/apis/authentication.k8s.io/v1/selfsubjectreviews" => ("authentication", "SelfSubjectReview"),
+        "/apis/authorization.k8s.io/v1/selfsubjectaccessreviews" => {
+            ("authorization", "SelfSubjectAccessReview")
+        }
+        "/apis/authorization.k8s.io/v1/selfsubjectrulesreviews" => {
+            ("authorization", "SelfSubjectRulesReview")
+        }
+        _ => return None,
+    };
+    let mut review = request.json().unwrap_or_else(|_| json!({}));
+    let map = map_at(&mut review, &[]);
+    map.insert("apiVersion".to_owned(), json!(format!("{group}.k8s.io/v1")));
+    map.insert("kind".to_owned(), json!(kind));
+    map.entry("metadata").or_insert_with(|| json!({}));
+    Some(review)
 }
 
 fn selector(request: &Request, resource: Resource) -> Result<Selector, Refusal> {
@@ -345,7 +359,7 @@ fn patch(request: &Request) -> Result<Patch, Refusal> {
                 force: request.is_asked("force"),
             }))
         }
-        _ => Err(unsupported(
+        _ => Err(Refusal::unsupported(
             "application/json-patch+json, application/merge-patch+json, application/apply-patch+yaml, application/strategic-merge-patch+json",
         )),
     }
@@ -381,16 +395,6 @@ fn propagation(text: &str) -> Option<Propagation> {
         "Orphan" => Some(Propagation::Orphan),
         _ => None,
     }
-}
-
-fn unsupported(accepted: &str) -> Refusal {
-    Refusal::new(
-        415,
-        "UnsupportedMediaType",
-        format!(
-            "the body of the request was in an unknown format - accepted media types include: {accepted}"
-        ),
-    )
 }
 
 fn not_allowed() -> Refusal {

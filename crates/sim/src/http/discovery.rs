@@ -6,36 +6,44 @@ use serde_json::{Value, json};
 
 use crate::resource::Resource;
 
-/// The document at a path; none if the path is about objects.
-pub(super) fn document(path: &str, accept: &str) -> Option<Value> {
+const JSON: &str = "application/json";
+const AGGREGATED: &str = "application/json;g=apidiscovery.k8s.io;v=v2;as=APIGroupDiscoveryList";
+
+/// The document at a path, and its type; none if the path is about objects.
+pub(super) fn document(path: &str, accept: &str) -> Option<(&'static str, String)> {
     let parts: Vec<&str> = path.split('/').filter(|part| !part.is_empty()).collect();
+    let aggregated = accept.contains(AGGREGATED);
+    let json = |value: Value| Some((JSON, value.to_string()));
     match parts.as_slice() {
-        ["version"] => Some(json!({
-            "major": "1", "minor": "36", "gitVersion": "v1.36.4", "gitCommit": "", "gitTreeState": "clean",
-            "buildDate": "1970-01-01T00:00:00Z", "goVersion": "", "compiler": "", "platform": "linux/amd64",
-            "emulationMajor": "1", "emulationMinor": "36", "minCompatibilityMajor": "1", "minCompatibilityMinor": "35",
-        })),
-        ["api"] if aggregated(accept) => Some(aggregate(str::is_empty)),
-        ["apis"] if aggregated(accept) => Some(aggregate(|group| !group.is_empty())),
-        ["api"] => Some(json!({"kind": "APIVersions", "versions": ["v1"], "serverAddressByClientCIDRs": []})),
-        ["apis"] => Some(json!({
-            "kind": "APIGroupList", "apiVersion": "v1",
-            "groups": groups().into_iter().filter(|(group, _)| !group.is_empty()).map(|(group, version)| describe(group, version)).collect::<Vec<_>>(),
-        })),
-        ["api", "v1"] => Some(resources("", "v1")),
-        ["apis", group] => groups().get(group).map(|version| {
-            let mut group = describe(group, version);
-            group["kind"] = json!("APIGroup");
-            group["apiVersion"] = json!("v1");
-            group
-        }),
-        ["apis", group, version] if groups().get(group) == Some(version) => Some(resources(group, version)),
+        ["healthz" | "livez" | "readyz"] => Some(("text/plain; charset=utf-8", "ok".to_owned())),
+        ["version"] => json(version()),
+        ["api"] if aggregated => Some((AGGREGATED, aggregate(str::is_empty).to_string())),
+        ["apis"] if aggregated => Some((AGGREGATED, aggregate(|group| !group.is_empty()).to_string())),
+        ["api"] => json(json!({"kind": "APIVersions", "versions": ["v1"], "serverAddressByClientCIDRs": []})),
+        ["apis"] => {
+            let named = groups().into_iter().filter(|(group, _)| !group.is_empty());
+            let groups: Vec<Value> = named.map(|(group, version)| describe(group, version)).collect();
+            json(json!({"kind": "APIGroupList", "apiVersion": "v1", "groups": groups}))
+        }
+        ["api", "v1"] => json(resources("", "v1")),
+        ["apis", group] => {
+            let mut description = describe(group, groups().get(group)?);
+            description["kind"] = json!("APIGroup");
+            description["apiVersion"] = json!("v1");
+            json(description)
+        }
+        ["apis", group, version] if groups().get(group) == Some(version) => json(resources(group, version)),
+        ["openapi", "v3", rest @ ..] => super::openapi::document(rest).and_then(json),
         _ => None,
     }
 }
 
-fn aggregated(accept: &str) -> bool {
-    accept.contains("g=apidiscovery.k8s.io") && accept.contains("v=v2;") || accept.contains("v=v2,")
+fn version() -> Value {
+    json!({
+        "major": "1", "minor": "36", "gitVersion": "v1.36.4", "gitCommit": "", "gitTreeState": "clean",
+        "buildDate": "1970-01-01T00:00:00Z", "goVersion": "", "compiler": "", "platform": "linux/amd64",
+        "emulationMajor": "1", "emulationMinor": "36", "minCompatibilityMajor": "1", "minCompatibilityMinor": "35",
+    })
 }
 
 fn groups() -> BTreeMap<&'static str, &'static str> {

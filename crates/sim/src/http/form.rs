@@ -8,7 +8,7 @@ use serde_json::{Value, json};
 use super::call::Request;
 use super::list::envelope;
 use super::table::{self, Included};
-use crate::object::Object;
+use crate::object::{Object, text};
 use crate::resource::Resource;
 
 /// What the client accepts.
@@ -61,7 +61,7 @@ impl Form {
             Self::Whole => Arc::clone(object),
             Self::Metadata => Arc::new(metadata(object)),
             Self::Table { heading, included } => {
-                let version = object.pointer("/metadata/resourceVersion").cloned().unwrap_or_default();
+                let version = text(object, &["metadata", "resourceVersion"]).unwrap_or_default();
                 Arc::new(table::table(resource, &[object], version, *heading, *included, now))
             }
         }
@@ -78,7 +78,7 @@ impl Form {
         match self {
             Self::Whole => {
                 let items: Vec<Value> = objects.iter().map(|it| Value::clone(it)).collect();
-                envelope(resource, revision, &items)
+                envelope(resource, revision, items)
             }
             Self::Metadata => json!({
                 "kind": "PartialObjectMetadataList", "apiVersion": "meta.k8s.io/v1",
@@ -86,7 +86,7 @@ impl Form {
                 "items": objects.iter().map(|it| metadata(it)).collect::<Vec<_>>(),
             }),
             Self::Table { heading, included } => {
-                table::table(resource, objects, json!(revision.to_string()), *heading, *included, now)
+                table::table(resource, objects, &revision.to_string(), *heading, *included, now)
             }
         }
     }

@@ -68,11 +68,13 @@ fn continued(store: &Store, token: &str) -> Result<Key, Refusal> {
 }
 
 /// A list around its items.
-pub(super) fn envelope(resource: Resource, revision: u64, items: &[Value]) -> Value {
-    json!({
+pub(super) fn envelope(resource: Resource, revision: u64, items: Vec<Value>) -> Value {
+    let mut list = json!({
         "apiVersion": resource.api_version(),
         "kind": format!("{}List", resource.kind()),
         "metadata": {"resourceVersion": revision.to_string()},
-        "items": items,
-    })
+    });
+    // Not within the macro, which would copy them.
+    list["items"] = Value::Array(items);
+    list
 }

@@ -3,8 +3,10 @@
 use json_patch::{PatchOperation, TestOperation};
 use serde_json::Value;
 
+use super::strategic;
 use crate::refusal::Refusal;
 use crate::resource::Resource;
+use crate::schema;
 
 /// A change in one of the forms that the API knows.
 #[derive(Clone, Debug, PartialEq)]
@@ -31,12 +33,21 @@ pub struct Apply {
 }
 
 impl Patch {
-    /// Changes an object.
-    pub(super) fn apply(&self, _resource: Resource, object: &mut Value) -> Result<(), Refusal> {
-        self.apply_plainly(object)
+    /// Changes an object. What an apply does depends on who owns what: `owners` does it.
+    pub(super) fn apply(&self, resource: Resource, object: &mut Value) -> Result<(), Refusal> {
+        match self {
+            Self::Strategic(_) if schema::of(resource).is_some() => Err(Refusal::unsupported(
+                "application/json-patch+json, application/merge-patch+json, application/apply-patch+yaml",
+            )),
+            Self::Strategic(change) => {
+                strategic::merge(resource, object, change);
+                Ok(())
+            }
+            _ => self.apply_plainly(object),
+        }
     }
 
-    /// Changes a document whose lists have no keys.
+    /// Changes a document whose lists have no keys and whose fields have no owners.
     pub(crate) fn apply_plainly(&self, object: &mut Value) -> Result<(), Refusal> {
         match self {
             Self::Merge(change) | Self::Strategic(change) => json_patch::merge(object, change),

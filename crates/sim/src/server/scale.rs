@@ -4,7 +4,8 @@
 use jiff::Timestamp;
 use serde_json::{Value, json};
 
-use super::{Caller, Part, Server, write};
+use super::write::{self, Noting, Writing};
+use super::{Caller, Part, Server};
 use crate::object::{Key, at, map_at, number, text};
 use crate::refusal::Refusal;
 use crate::resource::Resource;
@@ -21,7 +22,8 @@ pub(super) fn set(
     key: &Key,
     make: impl FnOnce(Value) -> Result<Value, Refusal>,
 ) -> Result<Value, Refusal> {
-    let after = write::change(server, now, caller, resource, key, Part::Scale, |before| {
+    let writing = Writing { resource, key, part: Part::Scale, noting: Noting::Changes };
+    let after = write::change(server, now, caller, writing, |before| {
         let wanted = make(of(before))?;
         let replicas = number(&wanted, &["spec", "replicas"]).unwrap_or_default();
         if replicas < 0 {

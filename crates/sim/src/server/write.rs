@@ -3,10 +3,12 @@
 use jiff::Timestamp;
 use serde_json::{Value, json};
 
-use super::{Caller, Part, Server, admission, defaults};
+use super::patch::Apply;
+use super::{Caller, Part, Server, admission, defaults, owners, validate};
 use crate::object::{self, Key, Object, at, is_going, list, map_at, moment, text};
 use crate::refusal::Refusal;
 use crate::resource::Resource;
+use crate::schema;
 
 /// The fields of the metadata that nobody outside may change.
 const KEPT: [&str; 5] =
@@ -18,40 +20,68 @@ pub(super) fn create(
     caller: &Caller,
     resource: Resource,
     mut object: Value,
+    applied: Option<&Apply>,
 ) -> Result<Object, Refusal> {
     let uid = server.new_uid();
     named(server, &mut object);
     let key = Key::of(&object);
     if key.name.is_empty() {
-        return Err(Refusal::invalid(
-            resource,
-            "",
-            "metadata.name",
-            "Required value: name or generateName is required",
-        ));
+        let why = "Required value: name or generateName is required";
+        return Err(Refusal::invalid(resource, "", "metadata.name", why));
     }
     if resource.is_namespaced() {
         in_namespace(server, resource, &key)?;
-    }
-    if server.store.get(resource, &key).is_some() {
-        return Err(Refusal::already_exists(resource, &key.name));
     }
     identify(resource, &mut object);
     let meta = map_at(&mut object, &["metadata"]);
     for field in KEPT {
         meta.remove(field);
     }
+    meta.remove("resourceVersion");
     meta.insert("uid".to_owned(), uid);
     meta.insert("creationTimestamp".to_owned(), json!(moment(now)));
     if resource.has_generation() {
         meta.insert("generation".to_owned(), json!(1));
     }
-    if resource.has_status() {
+    // A node registers itself with what it is.
+    if resource.has_status() && resource != Resource::Nodes {
         map_at(&mut object, &[]).remove("status");
     }
-    defaults::fill(resource, &mut object);
+    fill(resource, &mut object);
+    defaults::at_birth(resource, now, &mut object);
+    match applied {
+        None => owners::note(resource, now, caller, Part::Whole, None, &mut object),
+        Some(applied) => owners::first(resource, now, &mut object, applied),
+    }
+    validate::validate(resource, Part::Whole, None, &object)?;
     admission::create(server, caller, resource, &object)?;
+    // Last, as in a real server: what is wrong with the object is said first.
+    if server.store.get(resource, &key).is_some() {
+        return Err(Refusal::already_exists(resource, &key.name));
+    }
     Ok(server.store.put(resource, object))
+}
+
+/// Who notes the owners of the fields.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub(super) enum Noting {
+    /// They are found by comparing.
+    Changes,
+    /// It was done.
+    Done,
+}
+
+/// What is written, and how.
+#[derive(Clone, Copy)]
+pub(super) struct Writing<'a> {
+    /// Of which resource.
+    pub(super) resource: Resource,
+    /// Which object.
+    pub(super) key: &'a Key,
+    /// Which part of it.
+    pub(super) part: Part,
+    /// Who notes the owners.
+    pub(super) noting: Noting,
 }
 
 /// Changes an object, or a part of it, to what `make` makes of its present state.
@@ -59,41 +89,62 @@ pub(super) fn change(
     server: &mut Server,
     now: Timestamp,
     caller: &Caller,
-    resource: Resource,
-    key: &Key,
-    part: Part,
+    writing: Writing<'_>,
     make: impl FnOnce(&Value) -> Result<Value, Refusal>,
 ) -> Result<Object, Refusal> {
+    let Writing { resource, key, part, noting } = writing;
     let before = Object::clone(server.get(resource, key)?);
     let mut after = make(&before)?;
     preconditions(resource, &before, &after)?;
     identify(resource, &mut after);
-    match part {
-        Part::Whole | Part::Scale => keep_what_is_not_theirs(resource, &before, &mut after),
-        Part::Finalizers => after = only(&before, &after, "spec"),
-        Part::Status => after = only(&before, &after, "status"),
+    keep_what_is_not_theirs(resource, part, &before, &mut after);
+    fill(resource, &mut after);
+    if noting == Noting::Changes {
+        owners::note(resource, now, caller, part, Some(&before), &mut after);
     }
-    defaults::fill(resource, &mut after);
     admission::change(server, caller, resource, part, &before, &mut after)?;
+    validate::validate(resource, part, Some(&before), &after)?;
     if resource.has_generation() && before.get("spec") != after.get("spec") {
         let next = object::generation(&before) + 1;
         map_at(&mut after, &["metadata"]).insert("generation".to_owned(), json!(next));
     }
-    if is_going(&after) && list(&after, &["metadata", "finalizers"]).is_empty() && !has_grace(&after) {
+    if is_going(&after) && list(&after, &["metadata", "finalizers"]).is_empty() && !waits(resource, &after) {
         let key = Key::of(&after);
-        server.store.put(resource, after);
-        return Ok(server.store.remove(resource, &key).unwrap_or(before));
+        return Ok(server.store.remove_as(resource, &key, after).unwrap_or(before));
     }
-    let _ = now;
     if after == *before {
         return Ok(before);
     }
     Ok(server.store.put(resource, after))
 }
 
-/// A pod that is going and has time left waits for its kubelet, whatever its finalizers are.
-fn has_grace(object: &Value) -> bool {
-    object::number(object, &["metadata", "deletionGracePeriodSeconds"]).unwrap_or_default() > 0
+/// A pod that is going and has time left waits for its kubelet, and a namespace for its content, whatever their
+/// finalizers are.
+fn waits(resource: Resource, object: &Value) -> bool {
+    let content = resource == Resource::Namespaces && !list(object, &["spec", "finalizers"]).is_empty();
+    content || object::number(object, &["metadata", "deletionGracePeriodSeconds"]).unwrap_or_default() > 0
+}
+
+fn fill(resource: Resource, object: &mut Value) {
+    match schema::of(resource) {
+        Some(schema) => {
+            schema::prune(schema, object);
+            schema::fill(schema, object);
+        }
+        None => defaults::fill(resource, object),
+    }
+    let meta = map_at(object, &["metadata"]);
+    for field in ["labels", "annotations", "finalizers", "ownerReferences"] {
+        let empty = match meta.get(field) {
+            Some(Value::Object(map)) => map.is_empty(),
+            Some(Value::Array(items)) => items.is_empty(),
+            Some(Value::Null) => true,
+            _ => false,
+        };
+        if empty {
+            meta.remove(field);
+        }
+    }
 }
 
 /// A name made from `generateName`, as the server does; made from a counter, so that a run can be repeated.
@@ -145,27 +196,32 @@ fn preconditions(resource: Resource, before: &Value, after: &Value) -> Result<()
     }
 }
 
-fn keep_what_is_not_theirs(resource: Resource, before: &Value, after: &mut Value) {
-    let meta = map_at(after, &["metadata"]);
+/// Puts back what this way of writing does not change. The status of a built-in kind is written together with its
+/// metadata, that of a custom resource alone.
+fn keep_what_is_not_theirs(resource: Resource, part: Part, before: &Value, after: &mut Value) {
+    let keep = |after: &mut Value, path: &[&str], field: &str| {
+        let kept = at(before, path).and_then(|it| it.get(field)).cloned();
+        let map = map_at(after, path);
+        match kept {
+            Some(value) => drop(map.insert(field.to_owned(), value)),
+            None => drop(map.remove(field)),
+        }
+    };
     for field in KEPT.into_iter().chain(["resourceVersion", "name", "namespace"]) {
-        match at(before, &["metadata", field]) {
-            Some(value) => drop(meta.insert(field.to_owned(), value.clone())),
-            None => drop(meta.remove(field)),
+        keep(after, &["metadata"], field);
+    }
+    match part {
+        Part::Whole | Part::Scale if resource.has_status() => keep(after, &[], "status"),
+        Part::Whole | Part::Scale => {}
+        Part::Status => {
+            keep(after, &[], "spec");
+            if schema::of(resource).is_some() {
+                keep(after, &[], "metadata");
+            }
+        }
+        Part::Finalizers => {
+            keep(after, &[], "status");
+            keep(after, &[], "metadata");
         }
     }
-    if resource.has_status() {
-        match before.get("status") {
-            Some(status) => drop(map_at(after, &[]).insert("status".to_owned(), status.clone())),
-            None => drop(map_at(after, &[]).remove("status")),
-        }
-    }
-}
-
-/// The state before, with one part of the state after.
-fn only(before: &Value, after: &Value, part: &str) -> Value {
-    let mut only = before.clone();
-    if let Some(value) = after.get(part) {
-        map_at(&mut only, &[]).insert(part.to_owned(), value.clone());
-    }
-    only
 }

@@ -1,0 +1,205 @@
+//! The schemas of our own kinds: what is pruned, what is filled in, and what is refused, as the server does it for custom
+//! resources. The schemas come from the definitions that are installed, once per process.
+
+use std::sync::OnceLock;
+
+use serde_json::{Map, Value};
+
+use crate::resource::Resource;
+
+/// The schema of a resource; none for the kinds of Kubernetes itself.
+pub(crate) fn of(resource: Resource) -> Option<&'static Value> {
+    match resource {
+        Resource::RolloutPlugins => rollout_plugin().get("schema"),
+        _ => None,
+    }
+}
+
+/// The columns of a resource of ours.
+pub(crate) fn columns(resource: Resource) -> Option<&'static Vec<Value>> {
+    match resource {
+        Resource::RolloutPlugins => rollout_plugin().get("columns").and_then(Value::as_array),
+        _ => None,
+    }
+}
+
+fn rollout_plugin() -> &'static Value {
+    static READ: OnceLock<Value> = OnceLock::new();
+    READ.get_or_init(|| {
+        let definitions = windlass_api::crds();
+        let wanted = definitions.iter().find(|it| it.spec.names.plural == Resource::RolloutPlugins.plural());
+        let definition = wanted.and_then(|it| serde_json::to_value(it).ok()).unwrap_or_default();
+        let at = |path: &str| definition.pointer(path).cloned().unwrap_or_default();
+        serde_json::json!({
+            "schema": at("/spec/versions/0/schema/openAPIV3Schema"),
+            "columns": at("/spec/versions/0/additionalPrinterColumns"),
+        })
+    })
+}
+
+/// Takes out what the schema does not know, and says what that was. The outermost level and the metadata are the
+/// server's own.
+pub(crate) fn prune(schema: &Value, object: &mut Value) -> Vec<String> {
+    let mut unknown = Vec::new();
+    let Some(map) = object.as_object_mut() else { return unknown };
+    let known = |field: &str| matches!(field, "apiVersion" | "kind" | "metadata");
+    prune_map(schema, map, "", &known, &mut unknown);
+    unknown
+}
+
+fn prune_map(
+    schema: &Value,
+    map: &mut Map<String, Value>,
+    path: &str,
+    known: &dyn Fn(&str) -> bool,
+    unknown: &mut Vec<String>,
+) {
+    let properties = schema.get("properties");
+    let others = schema.get("additionalProperties").filter(|it| it.is_object());
+    let keeps_all = keeps_unknown(schema);
+    map.retain(|field, value| {
+        let place = if path.is_empty() { field.clone() } else { format!("{path}.{field}") };
+        match properties.and_then(|it| it.get(field)).or(others) {
+            Some(schema) => prune_value(schema, value, &place, unknown),
+            None if keeps_all || known(field) => {}
+            None => {
+                unknown.push(place);
+                return false;
+            }
+        }
+        true
+    });
+}
+
+fn keeps_unknown(schema: &Value) -> bool {
+    schema.get("x-kubernetes-preserve-unknown-fields") == Some(&Value::Bool(true))
+}
+
+fn prune_value(schema: &Value, value: &mut Value, path: &str, unknown: &mut Vec<String>) {
+    match value {
+        Value::Object(map) => prune_map(schema, map, path, &|_| false, unknown),
+        Value::Array(items) => {
+            for (index, item) in items.iter_mut().enumerate() {
+                if let Some(schema) = schema.get("items") {
+                    prune_value(schema, item, &format!("{path}[{index}]"), unknown);
+                }
+            }
+        }
+        _ => {}
+    }
+}
+
+/// Fills in what the schema says of missing fields. A null where none is allowed counts as missing.
+pub(crate) fn fill(schema: &Value, value: &mut Value) {
+    match value {
+        Value::Object(map) => {
+            let properties = schema.get("properties").and_then(Value::as_object);
+            for (field, schema) in properties.into_iter().flatten() {
+                let nullable = schema.get("nullable") == Some(&Value::Bool(true));
+                if !nullable && map.get(field).is_some_and(Value::is_null) {
+                    map.remove(field);
+                }
+                if let Some(default) = schema.get("default") {
+                    map.entry(field.clone()).or_insert_with(|| default.clone());
+                }
+                if let Some(value) = map.get_mut(field) {
+                    fill(schema, value);
+                }
+            }
+            if let Some(others) = schema.get("additionalProperties").filter(|it| it.is_object()) {
+                for value in map.values_mut() {
+                    fill(others, value);
+                }
+            }
+        }
+        Value::Array(items) => {
+            if let Some(schema) = schema.get("items") {
+                for item in items {
+                    fill(schema, item);
+                }
+            }
+        }
+        _ => {}
+    }
+}
+
+/// Something that is wrong with a value: where, and in which words.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct Flaw {
+    /// The path.
+    pub(crate) field: String,
+    /// The machine's word for it.
+    pub(crate) reason: &'static str,
+    /// The sentence.
+    pub(crate) why: String,
+}
+
+/// Everything that is wrong.
+pub(crate) fn validate(schema: &Value, object: &Value) -> Vec<Flaw> {
+    let mut flaws = Vec::new();
+    check(schema, object, "", &mut flaws);
+    flaws
+}
+
+fn check(schema: &Value, value: &Value, path: &str, flaws: &mut Vec<Flaw>) {
+    if value.is_null() && schema.get("nullable") == Some(&Value::Bool(true)) {
+        return;
+    }
+    let said = schema.get("type").and_then(Value::as_str).unwrap_or_default();
+    let either = schema.get("x-kubernetes-int-or-string") == Some(&Value::Bool(true));
+    let found = type_of(value);
+    let fits = match said {
+        "" => !either || matches!(found, "integer" | "string"),
+        "number" => matches!(found, "integer" | "number"),
+        said => said == found,
+    };
+    if !fits {
+        let expected = if either { "integer,string" } else { said };
+        let why =
+            format!("Invalid value: \"{found}\": {path} in body must be of type {expected}: \"{found}\"");
+        flaws.push(Flaw { field: path.to_owned(), reason: "FieldValueTypeInvalid", why });
+        return;
+    }
+    check_below(schema, value, path, flaws);
+}
+
+fn check_below(schema: &Value, value: &Value, path: &str, flaws: &mut Vec<Flaw>) {
+    let below = |field: &str| if path.is_empty() { field.to_owned() } else { format!("{path}.{field}") };
+    match value {
+        Value::Object(map) => {
+            for required in crate::object::list(schema, &["required"]).iter().filter_map(Value::as_str) {
+                if !map.contains_key(required) {
+                    let why = "Required value".to_owned();
+                    flaws.push(Flaw { field: below(required), reason: "FieldValueRequired", why });
+                }
+            }
+            let others = schema.get("additionalProperties").filter(|it| it.is_object());
+            for (field, value) in map {
+                let known = schema.get("properties").and_then(|it| it.get(field)).or(others);
+                if let Some(schema) = known {
+                    check(schema, value, &below(field), flaws);
+                }
+            }
+        }
+        Value::Array(items) => {
+            for (index, item) in items.iter().enumerate() {
+                if let Some(schema) = schema.get("items") {
+                    check(schema, item, &format!("{path}[{index}]"), flaws);
+                }
+            }
+        }
+        _ => {}
+    }
+}
+
+fn type_of(value: &Value) -> &'static str {
+    match value {
+        Value::Null => "null",
+        Value::Bool(_) => "boolean",
+        Value::Number(number) if number.is_i64() || number.is_u64() => "integer",
+        Value::Number(_) => "number",
+        Value::String(_) => "string",
+        Value::Array(_) => "array",
+        Value::Object(_) => "object",
+    }
+}
