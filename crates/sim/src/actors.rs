@@ -4,8 +4,16 @@
 //! perhaps late, each resource at its own pace; so it can act on what is no longer true, as the real ones do. What it
 //! wants done it returns as `Act`s; whoever runs it sends them through the server, in order.
 
+pub mod autoscaler;
+mod disruption;
+pub mod drain;
+mod eviction;
+mod garbage;
+pub mod gitops;
 mod kubelet;
+mod namespaces;
 mod node_lifecycle;
+pub mod person;
 mod scheduler;
 mod stateful_set;
 
@@ -20,7 +28,10 @@ use crate::resource::Resource;
 use crate::server::{Caller, Deletion, Part, Patch, Server};
 use crate::store::{Change, ChangeKind};
 
+pub use disruption::Disruption;
+pub use garbage::Garbage;
 pub use kubelet::{Kubelets, Misbehaviour, Order, Whom};
+pub use namespaces::Namespaces;
 pub use node_lifecycle::NodeLifecycle;
 pub use scheduler::Scheduler;
 pub use stateful_set::StatefulSets;
@@ -83,6 +94,8 @@ pub enum Act {
     Patch(Resource, Key, Part, Patch),
     /// The end of an object.
     Delete(Resource, Key, Deletion),
+    /// The end of a pod, if its budget allows it.
+    Evict(Key),
 }
 
 /// What an actor does when it is its turn.
@@ -128,6 +141,7 @@ impl Act {
                 server.patch(now, caller, *resource, key, *part, patch)
             }
             Self::Delete(resource, key, deletion) => server.delete(now, caller, *resource, key, deletion),
+            Self::Evict(pod) => eviction::evict(server, now, caller, pod),
         }
     }
 }
@@ -139,5 +153,8 @@ pub fn everybody(seed: u64) -> Vec<Box<dyn Actor>> {
         Box::new(Scheduler::default()),
         Box::new(Kubelets::default()),
         Box::new(NodeLifecycle::default()),
+        Box::new(Disruption::default()),
+        Box::new(Garbage::default()),
+        Box::new(Namespaces::default()),
     ]
 }

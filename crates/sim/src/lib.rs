@@ -4,7 +4,8 @@
 //! controller, kubelets, people); nothing here looks at a clock or a random source: time is an argument, chance is a seed.
 
 pub mod actors;
-mod cluster;
+pub mod budget;
+pub mod cluster;
 pub mod http;
 mod object;
 mod refusal;
@@ -13,7 +14,6 @@ mod selector;
 mod server;
 mod store;
 
-pub use cluster::{Cluster, Feed, Seat, relist};
 pub use object::{Key, Object};
 pub use refusal::Refusal;
 pub use resource::Resource;

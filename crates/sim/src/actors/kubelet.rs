@@ -9,8 +9,9 @@ use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use jiff::{SignedDuration, Timestamp};
 use serde_json::{Value, json};
 
-use super::scheduler::{is_ready, node_of};
+use super::scheduler::node_of;
 use super::{Act, Actor, Turn, View};
+use crate::budget;
 use crate::object::{self, Key, Object, is_going, list, map_at, moment, number, parse_moment, text};
 use crate::refusal::Refusal;
 use crate::resource::Resource;
@@ -191,7 +192,7 @@ impl Kubelets {
     fn ready_node(now: Timestamp, view: &View, name: &str) -> Option<Act> {
         let key = Key::new("", name);
         let node = view.get(Resource::Nodes, &key)?;
-        if is_ready(node) {
+        if budget::is_ready(node) {
             return None;
         }
         let mut conditions: Vec<Value> = list(node, &["status", "conditions"])

@@ -9,6 +9,7 @@ use serde_json::{Value, json};
 use super::kubelet::Order;
 use super::scheduler::node_of;
 use super::{Act, Actor, Turn, View};
+use crate::budget;
 use crate::object::{self, Key, Object, is_going, later, list, moment, text};
 use crate::refusal::Refusal;
 use crate::resource::Resource;
@@ -60,9 +61,7 @@ fn not_ready(now: Timestamp, view: &View, name: &str) -> Vec<Act> {
     let change = json!({"status": {"conditions": with_condition(node, unknown)}});
     let mut acts = vec![Act::Patch(Resource::Nodes, key, Part::Status, Patch::Merge(change))];
     for (key, pod) in pods_on(view, name) {
-        let is_ready =
-            |it: &Value| text(it, &["type"]) == Some("Ready") && text(it, &["status"]) == Some("True");
-        if list(pod, &["status", "conditions"]).iter().any(is_ready) {
+        if budget::is_ready(pod) {
             let unready = json!({"type": "Ready", "status": "False", "lastTransitionTime": moment(now)});
             let change = json!({
                 "metadata": {"uid": object::uid(pod)},

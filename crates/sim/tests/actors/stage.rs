@@ -8,7 +8,8 @@ use serde_json::{Value, json};
 use windlass_sim::actors::{Actor, everybody};
 
 use crate::invariants::{Invariants, Witnessed};
-use windlass_sim::{Caller, Cluster, Deletion, Key, Part, Patch, Resource};
+use windlass_sim::cluster::Cluster;
+use windlass_sim::{Caller, Deletion, Key, Part, Patch, Resource};
 
 pub(crate) const START: &str = "2026-03-01T12:00:00Z";
 
@@ -118,23 +119,23 @@ impl Stage {
         self.cluster.server.patch(now, &person(), resource, key, Part::Whole, &patch).unwrap();
     }
 
-    pub(crate) fn patch_status(&mut self, resource: Resource, key: &Key, change: Value) {
+    pub(crate) fn patch_status(&mut self, resource: Resource, key: &Key, change: &Value) {
         let now = self.cluster.now();
         let patch = Patch::Merge(json!({"status": change}));
         self.cluster.server.patch(now, &person(), resource, key, Part::Status, &patch).unwrap();
     }
 
-    pub(crate) fn spec(&mut self, change: Value) {
+    pub(crate) fn spec(&mut self, change: &Value) {
         self.patch(Resource::StatefulSets, &web(), json!({"spec": change}));
     }
 
     pub(crate) fn partition(&mut self, partition: i64) {
-        self.spec(json!({"updateStrategy": {"rollingUpdate": {"partition": partition}}}));
+        self.spec(&json!({"updateStrategy": {"rollingUpdate": {"partition": partition}}}));
     }
 
     pub(crate) fn image(&mut self, tag: &str) {
         let containers = json!([{"name": "app", "image": format!("app:{tag}")}]);
-        self.spec(json!({"template": {"spec": {"containers": containers}}}));
+        self.spec(&json!({"template": {"spec": {"containers": containers}}}));
     }
 
     pub(crate) fn delete(&mut self, resource: Resource, key: &Key) {
@@ -187,7 +188,7 @@ impl Stage {
         self.patch(Resource::Pods, &key, json!({"spec": {"nodeName": "by-hand"}}));
         let since = self.now().strftime("%Y-%m-%dT%H:%M:%SZ").to_string();
         let ready = json!({"type": "Ready", "status": status, "lastTransitionTime": since});
-        self.patch_status(Resource::Pods, &key, json!({"phase": "Running", "conditions": [ready]}));
+        self.patch_status(Resource::Pods, &key, &json!({"phase": "Running", "conditions": [ready]}));
     }
 
     pub(crate) fn ready(&mut self, ordinal: i64) {
@@ -205,11 +206,13 @@ impl Stage {
         self.cluster.server.delete(now, &person(), Resource::Pods, &pod(ordinal), &deletion).unwrap();
     }
 
-    /// The revisions with their numbers, by name.
+    /// The images of the revisions, with their numbers.
     pub(crate) fn revisions(&self) -> String {
         let all = self.cluster.server.store().all(Resource::Revisions);
-        all.map(|(key, it)| format!("{} {} {}\n", key.name, it["revision"], self.image_of(&key.name)))
-            .collect()
+        let mut told: Vec<String> =
+            all.map(|(key, it)| format!("{} {}", it["revision"], self.image_of(&key.name))).collect();
+        told.sort();
+        told.join(", ")
     }
 
     fn check(&mut self) {
@@ -295,7 +298,7 @@ impl Stage {
                     match change.kind {
                         windlass_sim::ChangeKind::Added => writeln!(story, "  {name} {image} made").unwrap(),
                         windlass_sim::ChangeKind::Deleted => {
-                            writeln!(story, "  {name} {image} gone").unwrap()
+                            writeln!(story, "  {name} {image} gone").unwrap();
                         }
                         windlass_sim::ChangeKind::Modified => {
                             if is_going(&change.object) && !before.is_some_and(is_going) {
