@@ -1,6 +1,7 @@
 //! Everybody else in a cluster behaves as the real ones do.
 #![expect(clippy::unwrap_used, reason = "this is test code")]
 
+mod disorder;
 mod endings;
 mod golden;
 mod invariants;

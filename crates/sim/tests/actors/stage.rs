@@ -31,7 +31,7 @@ fn is_going(object: &Value) -> bool {
     object["metadata"]["deletionTimestamp"].is_string()
 }
 
-fn is_ready(pod: &Value) -> bool {
+pub(crate) fn is_ready(pod: &Value) -> bool {
     let conditions = pod["status"]["conditions"].as_array().into_iter().flatten();
     pod["status"]["phase"] == "Running"
         && conditions.into_iter().any(|it| it["type"] == "Ready" && it["status"] == "True")
