@@ -127,11 +127,7 @@ impl Actor for Disruption {
             for (_, budget) in view.within(Resource::Budgets, &namespace) {
                 let status = status(now, view, budget);
                 if at(budget, &["status"]) != Some(&status) {
-                    let meta = json!({
-                        "name": object::name(budget), "namespace": object::namespace(budget),
-                        "resourceVersion": text(budget, &["metadata", "resourceVersion"]),
-                    });
-                    let changed = json!({"metadata": meta, "status": status});
+                    let changed = json!({"metadata": budget.get("metadata"), "status": status});
                     acts.push(Act::Update(Resource::Budgets, Part::Status, changed));
                 }
             }

@@ -115,6 +115,7 @@ fn the_buttons_send_what_the_command_sends() {
     let object = json!({
         "metadata": {"name": "web", "namespace": "default"},
         "spec": {
+            "plugin": {"name": "argoproj/statefulset"},
             "workloadRef": {"apiVersion": "apps/v1", "kind": "StatefulSet", "name": "web"},
             "strategy": {"canary": {"steps": [{"setWeight": 50}]}},
         },
