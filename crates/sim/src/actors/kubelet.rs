@@ -47,6 +47,16 @@ struct Life {
     agenda: VecDeque<(Timestamp, Happening)>,
     lingers: SignedDuration,
     going: bool,
+    /// The version of the pod that our last report made; none before the first.
+    reported: Option<u64>,
+}
+
+impl Life {
+    /// Somebody else has said since our last report that a ready pod is not.
+    fn is_misreported(&self, pod: &Value) -> bool {
+        let newer = self.reported.is_some_and(|reported| object::version(pod) > reported);
+        newer && !self.going && self.report.containers == Containers::Ready && !budget::is_ready(pod)
+    }
 }
 
 /// What an act was for.
@@ -96,6 +106,7 @@ impl Kubelets {
             agenda: agenda.into(),
             lingers: course.lingers,
             going: false,
+            reported: None,
         };
         self.lives.insert(key.clone(), life);
         self.set_timer(key);
@@ -132,6 +143,13 @@ impl Kubelets {
             let when = now.checked_add(life.lingers).unwrap_or(now);
             life.agenda = if over { VecDeque::new() } else { [(when, Happening::Gone)].into() };
             self.set_timer(key);
+            return;
+        }
+        if let Some(life) = self.lives.get_mut(key)
+            && life.is_misreported(pod)
+        {
+            life.agenda.push_front((now, Happening::Report));
+            self.set_timer(key);
         }
     }
 
@@ -151,7 +169,8 @@ impl Kubelets {
                     life.report.changed = now;
                 }
             }
-            Happening::Report => life.report.changed = now,
+            Happening::Report if life.is_misreported(pod) => life.report.changed = now,
+            Happening::Report => return None,
         }
         let change = json!({"metadata": {"uid": life.uid}, "status": life.report.status(pod)});
         Some(Act::Patch(Resource::Pods, key.clone(), Part::Status, Patch::Merge(change)))
@@ -173,17 +192,12 @@ impl Kubelets {
         }
     }
 
-    fn node_back(&mut self, now: Timestamp, node: &str) {
+    fn node_back(&mut self, node: &str) {
         self.lost.remove(node);
         self.nodes.insert(node.to_owned());
         let there: Vec<Key> =
             self.lives.iter().filter(|(_, life)| life.node == node).map(|(key, _)| key.clone()).collect();
         for key in there {
-            if let Some(life) = self.lives.get_mut(&key)
-                && !life.going
-            {
-                life.agenda.push_front((now, Happening::Report));
-            }
             self.set_timer(&key);
         }
     }
@@ -268,7 +282,16 @@ impl Actor for Kubelets {
 
     fn answered(&mut self, now: Timestamp, _act: &Act, answer: Result<&Object, &Refusal>) {
         let sent = self.sent.pop_front();
-        let Err(refusal) = answer else { return };
+        let refusal = match (answer, &sent) {
+            (Err(refusal), _) => refusal,
+            (Ok(pod), Some(Sent::Pod(key, _))) => {
+                if let Some(life) = self.lives.get_mut(key) {
+                    life.reported = Some(object::version(pod));
+                }
+                return;
+            }
+            (Ok(_), _) => return,
+        };
         let again = now.checked_add(AGAIN).unwrap_or(now);
         match sent {
             Some(Sent::Pod(key, happening)) if refusal.code != 404 && refusal.reason != "Conflict" => {
@@ -287,7 +310,7 @@ impl Actor for Kubelets {
             Order::Pod { pod, whom, misbehaviour } => self.order_pod(now, pod, *whom, *misbehaviour),
             Order::Behave(pod) => drop(self.orders.remove(pod)),
             Order::NodeLost(node) => drop(self.lost.insert(node.clone())),
-            Order::NodeBack(node) => self.node_back(now, node),
+            Order::NodeBack(node) => self.node_back(node),
         }
     }
 }

@@ -220,7 +220,7 @@ impl World {
 
 #[test]
 fn whatever_comes_late_the_invariants_hold_and_all_ends_well() {
-    for seed in 1..=150 {
+    for seed in 1..=40 {
         let mut world = World::new(seed);
         let management = if seed % 2 == 0 { "Parallel" } else { "OrderedReady" };
         let set = set(4, "a", json!({"podManagementPolicy": management}));

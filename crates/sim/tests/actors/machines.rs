@@ -147,6 +147,19 @@ fn pods_of_a_lost_node_are_not_ready_after_a_while_then_deleted_and_end_when_it_
 }
 
 #[test]
+fn a_node_that_is_back_before_it_is_missed_changes_nothing() {
+    let mut stage = parallel(2, "a");
+    stage.settle();
+    stage.story();
+    let revision = stage.cluster.server.store().revision();
+    stage.cluster.order(&Order::NodeLost("node-0".to_owned()));
+    stage.seconds(40);
+    stage.cluster.order(&Order::NodeBack("node-0".to_owned()));
+    stage.seconds(600);
+    assert_eq!(stage.cluster.server.store().revision(), revision);
+}
+
+#[test]
 fn a_node_that_blinks_makes_its_pods_ready_anew() {
     let mut stage = parallel(2, "a");
     stage.settle();
