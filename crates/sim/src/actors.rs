@@ -117,13 +117,13 @@ pub trait Actor: Send {
     fn watches(&self) -> &'static [Resource];
 
     /// A change has come to its knowledge; the view has it already.
-    fn notice(&mut self, now: Timestamp, view: &View, change: &Change);
+    fn notice(&mut self, _now: Timestamp, _view: &View, _change: &Change) {}
 
     /// Its turn: called again until it returns no acts and a later moment, or none, to wake it.
     fn turn(&mut self, now: Timestamp, view: &View) -> Turn;
 
     /// An act of its last turn was answered, in the order in which they were sent.
-    fn answered(&mut self, now: Timestamp, act: &Act, answer: Result<&Object, &Refusal>);
+    fn answered(&mut self, _now: Timestamp, _act: &Act, _answer: Result<&Object, &Refusal>) {}
 
     /// Fate has something in store for pods or machines; most are not concerned.
     fn ordered(&mut self, _now: Timestamp, _order: &Order) {}

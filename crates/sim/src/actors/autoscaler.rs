@@ -4,12 +4,10 @@ use jiff::{SignedDuration, Timestamp};
 use serde_json::Value;
 
 use super::person::scale;
-use super::{Act, Actor, Turn, View};
+use super::{Actor, Turn, View};
 use crate::object::{Key, Object, number};
-use crate::refusal::Refusal;
 use crate::resource::Resource;
 use crate::server::Caller;
-use crate::store::Change;
 
 /// When it scales to what.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -82,8 +80,6 @@ impl Actor for Autoscaler {
         &[Resource::StatefulSets]
     }
 
-    fn notice(&mut self, _now: Timestamp, _view: &View, _change: &Change) {}
-
     fn turn(&mut self, now: Timestamp, view: &View) -> Turn {
         let set = view.get(Resource::StatefulSets, &self.set);
         let replicas = set.map(|set: &Object| number(set as &Value, &["spec", "replicas"]).unwrap_or(1));
@@ -92,6 +88,4 @@ impl Actor for Autoscaler {
         let wake = if self.is_done(replicas) { None } else { self.next() };
         Turn { acts, wake }
     }
-
-    fn answered(&mut self, _now: Timestamp, _act: &Act, _answer: Result<&Object, &Refusal>) {}
 }

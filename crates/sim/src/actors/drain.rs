@@ -11,7 +11,6 @@ use crate::object::{Key, Object, is_going};
 use crate::refusal::Refusal;
 use crate::resource::Resource;
 use crate::server::{Caller, Part, Patch};
-use crate::store::Change;
 
 /// The wait before a pod is asked again.
 const AGAIN: SignedDuration = SignedDuration::from_secs(5);
@@ -72,8 +71,6 @@ impl Actor for Drain {
     fn watches(&self) -> &'static [Resource] {
         &[Resource::Pods]
     }
-
-    fn notice(&mut self, _now: Timestamp, _view: &View, _change: &Change) {}
 
     fn turn(&mut self, now: Timestamp, view: &View) -> Turn {
         if self.state != State::Over && self.until.is_some_and(|until| until <= now) {

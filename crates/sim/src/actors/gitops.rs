@@ -8,7 +8,6 @@ use crate::object::{Key, Object};
 use crate::refusal::Refusal;
 use crate::resource::Resource;
 use crate::server::{Caller, Part, Patch};
-use crate::store::Change;
 
 /// How a manifest is brought to the cluster.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -103,8 +102,6 @@ impl Actor for GitOps {
     fn watches(&self) -> &'static [Resource] {
         &[Resource::StatefulSets, Resource::RolloutPlugins]
     }
-
-    fn notice(&mut self, _now: Timestamp, _view: &View, _change: &Change) {}
 
     fn turn(&mut self, now: Timestamp, view: &View) -> Turn {
         let Some(next) = self.next else { return Turn::default() };

@@ -9,10 +9,11 @@ use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use jiff::{SignedDuration, Timestamp};
 use serde_json::{Value, json};
 
+use super::node_lifecycle::with_condition;
 use super::scheduler::node_of;
 use super::{Act, Actor, Turn, View};
 use crate::budget;
-use crate::object::{self, Key, Object, is_going, list, map_at, moment, number, parse_moment, text};
+use crate::object::{self, Key, Object, is_going, list, moment, number, parse_moment, text};
 use crate::refusal::Refusal;
 use crate::resource::Resource;
 use crate::server::{Caller, Deletion, Part, Patch};
@@ -209,17 +210,11 @@ impl Kubelets {
         if budget::is_ready(node) {
             return None;
         }
-        let mut conditions: Vec<Value> = list(node, &["status", "conditions"])
-            .iter()
-            .filter(|it| text(it, &["type"]) != Some("Ready"))
-            .cloned()
-            .collect();
-        conditions.push(json!({
+        let ready = json!({
             "type": "Ready", "status": "True", "reason": "KubeletReady",
             "lastHeartbeatTime": moment(now), "lastTransitionTime": moment(now),
-        }));
-        let mut change = json!({"status": {}});
-        map_at(&mut change, &["status"]).insert("conditions".to_owned(), Value::Array(conditions));
+        });
+        let change = json!({"status": {"conditions": with_condition(node, ready)}});
         Some(Act::Patch(Resource::Nodes, key, Part::Status, Patch::Merge(change)))
     }
 

@@ -11,10 +11,8 @@ use super::scheduler::node_of;
 use super::{Act, Actor, Turn, View};
 use crate::budget;
 use crate::object::{self, Key, Object, is_going, later, list, moment, text};
-use crate::refusal::Refusal;
 use crate::resource::Resource;
 use crate::server::{Caller, Deletion, Part, Patch};
-use crate::store::Change;
 
 /// How long a node may be silent.
 const SILENCE_SECONDS: i64 = 50;
@@ -44,7 +42,7 @@ fn pods_on<'a>(view: &'a View, node: &'a str) -> impl Iterator<Item = (&'a Key, 
 }
 
 /// The conditions with this one in place of the former of its type.
-fn with_condition(object: &Value, condition: Value) -> Vec<Value> {
+pub(super) fn with_condition(object: &Value, condition: Value) -> Vec<Value> {
     let same = |it: &&Value| text(it, &["type"]) != text(&condition, &["type"]);
     let mut all: Vec<Value> = list(object, &["status", "conditions"]).iter().filter(same).cloned().collect();
     all.push(condition);
@@ -92,8 +90,6 @@ impl Actor for NodeLifecycle {
         &[Resource::Nodes, Resource::Pods]
     }
 
-    fn notice(&mut self, _now: Timestamp, _view: &View, _change: &Change) {}
-
     fn turn(&mut self, now: Timestamp, view: &View) -> Turn {
         let mut acts = Vec::new();
         for (name, silence) in &mut self.silent {
@@ -112,8 +108,6 @@ impl Actor for NodeLifecycle {
         let wake = self.silent.values().filter_map(|it| it.next.map(|(when, _)| when)).min();
         Turn { acts, wake }
     }
-
-    fn answered(&mut self, _now: Timestamp, _act: &Act, _answer: Result<&Object, &Refusal>) {}
 
     fn ordered(&mut self, now: Timestamp, order: &Order) {
         match order {

@@ -5,11 +5,9 @@ use jiff::Timestamp;
 use serde_json::{Value, json};
 
 use super::{Act, Actor, Turn, View};
-use crate::object::{self, Key, Object, list, text};
-use crate::refusal::Refusal;
+use crate::object::{self, Key, list, text};
 use crate::resource::Resource;
 use crate::server::{Caller, Deletion, Part, Patch};
-use crate::store::Change;
 
 /// Something that a person does.
 #[derive(Clone, Debug, PartialEq)]
@@ -137,7 +135,7 @@ pub fn press(view: &View, button: &Button) -> Option<Act> {
     }
 }
 
-/// A person with a plan for the day.
+/// A person with a plan for the day, who shrugs when refused: what to try again stands in the plan.
 pub struct Person {
     plan: Vec<(Timestamp, Button)>,
 }
@@ -159,8 +157,6 @@ impl Actor for Person {
         &[Resource::RolloutPlugins, Resource::StatefulSets, Resource::Pods]
     }
 
-    fn notice(&mut self, _now: Timestamp, _view: &View, _change: &Change) {}
-
     fn turn(&mut self, now: Timestamp, view: &View) -> Turn {
         while let Some((when, _)) = self.plan.first() {
             if *when > now {
@@ -173,7 +169,4 @@ impl Actor for Person {
         }
         Turn::default()
     }
-
-    /// A person that is refused shrugs: what to try again stands in the plan.
-    fn answered(&mut self, _now: Timestamp, _act: &Act, _answer: Result<&Object, &Refusal>) {}
 }

@@ -2,8 +2,9 @@
 
 use serde_json::{Value, json};
 use windlass_sim::Resource;
+use windlass_sim::cluster::Cluster;
 
-use crate::stage::{Stage, pod, set, web};
+use crate::stage::{START, Stage, pod, set, web};
 
 /// Everybody at work, and a set of the image a that has all its pods.
 fn running(replicas: i64, spec: Value) -> Stage {
@@ -32,6 +33,25 @@ fn a_parallel_set_gets_its_pods_at_once_in_growing_batches() {
     stage.create(Resource::StatefulSets, set(5, "a", json!({"podManagementPolicy": "Parallel"})));
     stage.settle();
     insta::assert_snapshot!(stage.story());
+}
+
+#[test]
+fn a_seed_orders_what_happens_at_the_same_time() {
+    let births = |seed: u64| -> Vec<String> {
+        let mut stage = Stage::with(Cluster::new(START.parse().unwrap(), seed), 2);
+        stage.create(Resource::StatefulSets, set(7, "a", json!({"podManagementPolicy": "Parallel"})));
+        stage.settle();
+        assert_eq!(stage.status(), "7/7/7/7 a,a");
+        let made = stage.story();
+        made.lines().filter_map(|line| line.trim().strip_suffix(" a made")).map(str::to_owned).collect()
+    };
+    assert_eq!(births(3), births(3));
+    let orders: std::collections::BTreeSet<_> = (1..20).map(births).collect();
+    assert!(orders.len() > 5, "{orders:?}");
+    for order in orders {
+        assert_eq!(order[0], "web-0", "a batch of one, then two, then four: {order:?}");
+        assert!(order[1..3].contains(&"web-1".to_owned()) && order[1..3].contains(&"web-2".to_owned()));
+    }
 }
 
 #[test]
