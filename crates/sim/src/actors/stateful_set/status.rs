@@ -88,7 +88,7 @@ impl Status {
         (self.ready, self.available)
     }
 
-    /// The set with this status and nothing else, resting on the version that is known.
+    /// The set with this status, resting on the version that is known. A status is written together with the metadata.
     pub(super) fn on(&self, set: &Value) -> Value {
         let mut status = Map::new();
         status.insert("observedGeneration".to_owned(), json!(self.observed_generation));
@@ -106,12 +106,6 @@ impl Status {
         }
         status.insert("currentRevision".to_owned(), json!(self.current_revision));
         status.insert("updateRevision".to_owned(), json!(self.update_revision));
-        json!({
-            "metadata": {
-                "name": object::name(set), "namespace": object::namespace(set), "uid": object::uid(set),
-                "resourceVersion": text(set, &["metadata", "resourceVersion"]),
-            },
-            "status": status,
-        })
+        json!({"metadata": set.get("metadata"), "status": status})
     }
 }
