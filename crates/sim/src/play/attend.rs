@@ -232,3 +232,105 @@ impl Player {
         }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use jiff::SignedDuration;
+
+    use super::*;
+    use crate::script::{Behaviour, Given};
+    use crate::timeline::Happening;
+
+    const MINUTE: Duration = Duration::from_secs(60);
+
+    /// Five pods with the steps 20, pause, 60, pause:10m, 100.
+    fn attendance() -> Attendance {
+        Attendance {
+            template: json!({"spec": {"containers": [{"name": "app", "image": "app:v2"}]}}),
+            pace: Pace { start: SignedDuration::from_secs(5), stop: SignedDuration::from_secs(2) },
+            approve_after: 5 * MINUTE,
+            abort_at: None,
+            agenda: Vec::new(),
+            limit: 600 * MINUTE,
+        }
+    }
+
+    fn played(attendance: &Attendance) -> Attended {
+        let attended = attend(Start::from(&Given::default()), attendance).unwrap();
+        assert_eq!(attended.outcome.violations, [], "nothing is broken");
+        attended
+    }
+
+    /// When a line was played, in seconds after the change.
+    fn lines(attended: &Attended) -> Vec<(i64, String)> {
+        let line = |moment: &crate::timeline::Moment| match &moment.what {
+            Happening::Line { text } => {
+                Some((moment.at.duration_since(attended.began).as_secs(), text.clone()))
+            }
+            _ => None,
+        };
+        attended.outcome.timeline.moments.iter().filter_map(line).collect()
+    }
+
+    #[test]
+    fn a_hold_for_a_person_is_promoted_after_its_time_and_pods_take_theirs() {
+        let attended = played(&attendance());
+        assert_eq!(attended.over, Over::Completed);
+        // One pod of 7 s, 5 minutes until somebody promotes.
+        assert_eq!(lines(&attended), [(307, "promote".to_owned())]);
+        // Five pods, one after the other, and both pauses.
+        assert_eq!(attended.ended.duration_since(attended.began).as_secs(), 5 * 7 + 300 + 600);
+    }
+
+    #[test]
+    fn a_promotion_may_come_at_once() {
+        let attended = played(&Attendance { approve_after: Duration::ZERO, ..attendance() });
+        assert_eq!((attended.over, lines(&attended)), (Over::Completed, vec![(7, "promote".to_owned())]));
+    }
+
+    #[test]
+    fn a_person_aborts_when_the_step_is_reached() {
+        let attended = played(&Attendance { abort_at: Some(3), ..attendance() });
+        assert_eq!(attended.over, Over::Aborted);
+        assert_eq!(lines(&attended).last(), Some(&(307 + 14, "abort".to_owned())));
+    }
+
+    #[test]
+    fn a_run_whose_pod_never_gets_ready_stands_still() {
+        let agenda = vec![(Duration::ZERO, Deed::Pod("web-4".to_owned(), Behaviour::Never))];
+        let attended = played(&Attendance { agenda, ..attendance() });
+        assert_eq!(attended.over, Over::StandsStill);
+    }
+
+    #[test]
+    fn a_pod_that_behaves_again_later_lets_the_run_go_on() {
+        let befalls = |after, behaviour| (after, Deed::Pod("web-4".to_owned(), behaviour));
+        let agenda = vec![befalls(30 * MINUTE, Behaviour::Well), befalls(Duration::ZERO, Behaviour::Crash)];
+        let attended = played(&Attendance { agenda, ..attendance() });
+        assert_eq!(attended.over, Over::Completed);
+        assert!(attended.ended.duration_since(attended.began) > SignedDuration::from_mins(30 + 5 + 10));
+    }
+
+    #[test]
+    fn what_would_befall_a_pod_after_the_end_is_not_waited_for() {
+        let late = Deed::Pod("web-4".to_owned(), Behaviour::Crash);
+        let agenda = vec![(300 * MINUTE, late.clone())];
+        let attended = played(&Attendance { agenda, ..attendance() });
+        assert_eq!((attended.over, attended.missed), (Over::Completed, vec![late]));
+    }
+
+    #[test]
+    fn a_run_is_left_at_the_limit() {
+        let attended = played(&Attendance { limit: MINUTE, ..attendance() });
+        assert_eq!(attended.over, Over::Unfinished);
+        assert_eq!(attended.ended.duration_since(attended.began), SignedDuration::from_mins(1));
+    }
+
+    #[test]
+    fn a_rollout_that_is_paused_by_a_person_never_begins() {
+        let mut start = Start::from(&Given::default());
+        start.rollout["spec"]["paused"] = json!(true);
+        let attended = attend(start, &attendance()).unwrap();
+        assert_eq!(attended.over, Over::NeverBegan);
+    }
+}

@@ -7,6 +7,8 @@ use super::story::{Seconds, Story, What};
 
 /// Times up to this are always drawn in proportion.
 const SHORT: SignedDuration = SignedDuration::from_secs(60);
+/// How much of the whole shows how things are at the end.
+const TAIL: f64 = 0.03;
 /// No time is shortened to less.
 const LEAST: SignedDuration = SignedDuration::from_secs(10);
 
@@ -43,8 +45,16 @@ impl Axis {
             knots.push((two[1], drawn));
         }
         let all = if drawn > 0.0 { drawn } else { 1.0 };
-        knots.iter_mut().for_each(|(_, place)| *place /= all);
+        knots.iter_mut().for_each(|(_, place)| *place *= (1.0 - TAIL) / all);
         Self { knots, shortened }
+    }
+
+    /// Where a time ends: what lasts to the end is drawn a little beyond it.
+    pub(super) fn end(&self, at: Seconds) -> f64 {
+        match self.knots.last() {
+            Some((end, _)) if *end > at => self.place(at),
+            _ => 1.0,
+        }
     }
 
     /// Where a moment is, between 0 and 1.

@@ -57,8 +57,8 @@ fn column(place: f64) -> usize {
 fn cells(pods: &[PodLife], axis: &Axis) -> String {
     let mut shown: Vec<Option<(State, Version)>> = vec![None; COLUMNS];
     for Span { from, to, version, state } in pods.iter().flat_map(|pod| &pod.spans) {
-        let (first, last) = (column(axis.place(*from)), column(axis.place(*to)));
-        let end = if last == COLUMNS - 1 { COLUMNS } else { last.max(first + 1) };
+        let (first, last) = (column(axis.place(*from)), column(axis.end(*to)));
+        let end = if axis.end(*to) >= 1.0 { COLUMNS } else { last.max(first + 1) };
         for cell in &mut shown[first..end] {
             let worse = match cell {
                 None => true,

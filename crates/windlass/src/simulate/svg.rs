@@ -6,8 +6,8 @@ use std::fmt::Write as _;
 use windlass_engine::duration_words;
 
 use super::axis::Axis;
-use super::story::{Entry, Seconds, Span, State, Story, Version, What};
-use super::text::{change_words, deed_words, down_words, pods_words};
+use super::story::{Seconds, Span, State, Story, Version};
+use super::text::{change_words, down_words, mark_words, pods_words};
 use super::verdict::Verdict;
 
 const WIDTH: f64 = 960.0;
@@ -41,7 +41,7 @@ pub(super) fn svg(story: &Story, verdict: &Verdict) -> String {
     drawing.steps(story);
     drawing.shortened();
     drawing.axis(story);
-    let notes = drawing.deeds(story);
+    let notes = drawing.marks(story);
     drawing.legend();
     drawing.notes(story, &notes);
     drawing.end(story, verdict);
@@ -72,6 +72,11 @@ impl Drawing {
 
     fn x(&self, at: Seconds) -> f64 {
         self.left + self.axis.place(at) * (WIDTH - RIGHT - self.left)
+    }
+
+    /// Where a time ends.
+    fn end_x(&self, at: Seconds) -> f64 {
+        self.left + self.axis.end(at) * (WIDTH - RIGHT - self.left)
     }
 
     fn text(&mut self, x: f64, y: f64, size: u32, anchor: &str, fill: &str, words: &str) {
@@ -113,7 +118,7 @@ impl Drawing {
                 self.text(left, y + self.row / 2.0 + 4.0, 12, "end", FAINT, &pod.name);
             }
             for Span { from, to, version, state } in &pod.spans {
-                let (from, to) = (self.x(*from), self.x(*to));
+                let (from, to) = (self.x(*from), self.end_x(*to));
                 if let Some(fill) = colour(*version, *state) {
                     self.rect(from, y + gap / 2.0, (to - from).max(0.6), self.row - gap, fill);
                 }
@@ -163,19 +168,18 @@ impl Drawing {
         self.bottom = y + 42.0;
     }
 
-    /// What people did and what befell pods, with letters; they are told below.
-    fn deeds(&mut self, story: &Story) -> Vec<String> {
-        let is_deed = |entry: &&Entry| matches!(entry.what, What::Deed { .. });
+    /// What people did, what befell pods and what was told, with letters; it stands below.
+    fn marks(&mut self, story: &Story) -> Vec<String> {
         let mut levels = Levels::default();
         let mut notes = Vec::new();
         let mut lowest = self.bottom;
-        for (entry, letter) in story.timeline.iter().filter(is_deed).zip('a'..='z') {
-            let What::Deed { deed } = &entry.what else { continue };
-            let x = self.x(entry.at);
+        let marked = story.timeline.iter().filter_map(|entry| Some((entry.at, mark_words(&entry.what)?)));
+        for ((at, words), letter) in marked.zip(('a'..='z').chain('A'..='Z')) {
+            let x = self.x(at);
             let y = self.bottom + 10.0 + 19.0 * levels.of(x);
             self.line(x, TOP, y, "#7a3b8f", "1 3");
             self.badge(x, y, "#7a3b8f", &letter.to_string());
-            notes.push(format!("{letter}  {}  {}", entry.at.stamp(), deed_words(deed)));
+            notes.push(format!("{letter}  {}  {}", at.stamp(), shorter(&words, 62)));
             lowest = lowest.max(y + 12.0);
         }
         self.bottom = lowest + 14.0;
@@ -236,15 +240,15 @@ impl Drawing {
         for check in verdict.checks.iter().filter(|check| !check.good) {
             self.bottom += 18.0;
             let y = self.bottom - 4.0;
-            self.text(28.0, y, 12, "start", "#c0392b", &format!("✖ {}", shorter(&check.says)));
+            self.text(28.0, y, 12, "start", "#c0392b", &format!("✖ {}", shorter(&check.says, 128)));
         }
         self.bottom += 14.0;
     }
 
     fn finish(self, story: &Story) -> String {
         let height = self.bottom.ceil();
-        let title = format!("{} {}", story.rollout.name, change_words(&story.change));
-        let title = escaped(&shorter(&title));
+        let title = format!("Simulation of {}: {}", story.rollout.name, change_words(&story.change));
+        let title = escaped(&shorter(&title, 92));
         let desc = escaped(&format!("{}; {}", story.end.phase, pods_words(story)));
         format!(
             r##"<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {WIDTH} {height}" width="{WIDTH}" height="{height}" font-family="Helvetica, Arial, sans-serif" role="img" aria-labelledby="title desc">
@@ -282,12 +286,11 @@ fn as_float(count: usize) -> f64 {
 }
 
 /// Words that fit into a line of the picture.
-fn shorter(words: &str) -> String {
-    const FITS: usize = 128;
-    if words.chars().count() <= FITS {
+fn shorter(words: &str, fits: usize) -> String {
+    if words.chars().count() <= fits {
         return words.to_owned();
     }
-    let kept: String = words.chars().take(FITS - 1).collect();
+    let kept: String = words.chars().take(fits - 1).collect();
     format!("{kept}…")
 }
 

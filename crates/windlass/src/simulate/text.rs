@@ -21,6 +21,20 @@ pub(super) fn text(story: &Story, verdict: &Verdict) -> String {
     text.push_str(&fact("Change", &change_words(&story.change)));
     text.push_str(&fact("Assumed", &assumed_words(&story.assumed)));
     text.push('\n');
+    if story.end.outcome != Outcome::NeverBegan {
+        text.push_str(&run(story));
+    }
+    for (label, value) in end(story) {
+        text.push_str(&fact(label, &value));
+    }
+    text.push('\n');
+    text.extend(verdict.checks.iter().map(check));
+    text
+}
+
+/// What happened, in words and as a picture.
+fn run(story: &Story) -> String {
+    let mut text = String::new();
     for line in told(story) {
         let (time, rest) = line.split_once("  ").unwrap_or(("", &line));
         let indent = " ".repeat(time.chars().count() + 2);
@@ -30,11 +44,6 @@ pub(super) fn text(story: &Story, verdict: &Verdict) -> String {
     text.push('\n');
     text.push_str(&picture(story));
     text.push('\n');
-    for (label, value) in end(story) {
-        text.push_str(&fact(label, &value));
-    }
-    text.push('\n');
-    text.extend(verdict.checks.iter().map(check));
     text
 }
 
@@ -53,7 +62,7 @@ pub(super) fn change_words(change: &Change) -> String {
     match change {
         Change::Image { container, from, to } => format!("{container} {from} → {to}"),
         Change::Invented { annotation } => {
-            format!("invented, because there is no --image: the annotation {annotation} on the pod template")
+            format!("invented, without --image: the annotation {annotation} on the pod template")
         }
     }
 }
@@ -127,12 +136,11 @@ impl Teller {
                     self.state = words;
                 }
             }
-            What::Event { reason, note } => {
-                if !SAID_ALREADY.contains(&reason.as_str()) {
-                    self.line(entry.at, note);
+            What::Event { .. } | What::Deed { .. } => {
+                if let Some(words) = mark_words(&entry.what) {
+                    self.line(entry.at, &words);
                 }
             }
-            What::Deed { deed } => self.line(entry.at, &deed_words(deed)),
         }
     }
 
@@ -195,8 +203,17 @@ fn state_words(story: &Story, phase: &str, step: &str) -> String {
     }
 }
 
+/// What is worth a mark in every form: what people did, what befell pods, and what was told besides.
+pub(super) fn mark_words(what: &What) -> Option<String> {
+    match what {
+        What::Deed { deed } => Some(deed_words(deed)),
+        What::Event { reason, note } if !SAID_ALREADY.contains(&reason.as_str()) => Some(note.clone()),
+        What::Event { .. } | What::Pod { .. } | What::Partition { .. } | What::Rollout { .. } => None,
+    }
+}
+
 /// A line of a script as a sentence.
-pub(super) fn deed_words(deed: &str) -> String {
+fn deed_words(deed: &str) -> String {
     match deed {
         "promote" => "a person promotes".to_owned(),
         "abort" => "a person aborts".to_owned(),
@@ -229,7 +246,7 @@ fn end(story: &Story) -> Vec<(&'static str, String)> {
         phase = format!("{phase}: {}", end.message);
     }
     let mut facts = vec![("End", phase)];
-    if end.outcome == Outcome::StandsStill {
+    if matches!(end.outcome, Outcome::StandsStill | Outcome::NeverBegan) {
         facts.extend(end.waits.iter().map(|wait| ("Ends when", wait.ends_when.clone())));
     }
     facts.push(("Pods", pods_words(story)));
