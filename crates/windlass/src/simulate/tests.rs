@@ -6,7 +6,11 @@ use anstream::adapter::strip_str;
 use clap::Parser;
 use serde_json::Value;
 use unicode_width::UnicodeWidthStr;
+use windlass_sim::Violation;
 
+use super::setting::Setting;
+use super::story::Story;
+use super::verdict::Verdict;
 use super::{Simulated, simulate};
 use crate::cli::{Cli, Command, SimulateArguments, SimulateOutput};
 use crate::failure::Failure;
@@ -122,8 +126,9 @@ fn a_rollout_that_is_paused_never_begins() {
 #[test]
 fn the_same_input_and_seed_give_the_same_bytes() {
     for flags in ["--seed 7", "--seed 8 --fail pod=web-4:slow:2m --hold partition", "--approve-after 0s"] {
+        let (one, other) = (played(flags), played(flags));
         for output in [SimulateOutput::Json, SimulateOutput::Svg, SimulateOutput::Text] {
-            assert_eq!(shown(&played(flags), output), shown(&played(flags), output), "{flags}");
+            assert_eq!(shown(&one, output), shown(&other, output), "{flags}");
         }
     }
     assert_ne!(
@@ -226,5 +231,29 @@ fn what_the_document_shows_is_what_is_printed() {
     assert!(
         DOCUMENT.contains(&format!("```text\n{printed}```")),
         "docs/simulate.md shows something else:\n{printed}"
+    );
+}
+
+#[test]
+fn a_broken_invariant_is_told_and_ends_badly_whatever_it_is_called() {
+    let manifests = files::read(&[web()]).expect("the manifest can be read");
+    let arguments = arguments("");
+    let setting =
+        Setting::of(&manifests, "default", &arguments).unwrap_or_else(|failure| panic!("{failure}"));
+    let mut attended =
+        windlass_sim::attend(setting.start.clone(), &setting.attendance).expect("it is played");
+    for rule in ["I2", "rule 99"] {
+        attended.outcome.violations.push(Violation { at: attended.ended, rule, what: "broken".to_owned() });
+    }
+    let verdict = Verdict::on(&Story::of(&setting, &attended), &attended, &arguments);
+    let broken: Vec<&str> =
+        verdict.checks.iter().filter(|check| !check.good).map(|check| check.says.as_str()).collect();
+    assert!(!verdict.is_good());
+    assert_eq!(
+        broken,
+        [
+            "no pod is deleted twice, or without having been looked at: not at +00:15:45, broken",
+            "rule 99 holds: not at +00:15:45, broken"
+        ]
     );
 }
