@@ -147,7 +147,12 @@ fn field(resource: Resource, term: &str) -> Result<FieldTerm, Refusal> {
     let known =
         matches!(field, "metadata.name" | "metadata.namespace") || fields_of(resource).contains(&field);
     if !known {
-        return Err(Refusal::bad_request(format!("field label not supported: {field}")));
+        return Err(Refusal::bad_request(match fields_of(resource) {
+            [] => format!(
+                "\"{field}\" is not a known field selector: only \"metadata.name\", \"metadata.namespace\""
+            ),
+            _ => format!("field label not supported: {field}"),
+        }));
     }
     Ok(FieldTerm { field: field.to_owned(), value: value.to_owned(), equal })
 }

@@ -196,7 +196,8 @@ pub(super) fn apply(
         mine.time = Some(moment(now));
     }
     mine.fields = wanted;
-    for path in dropped.iter().rev() {
+    // An element of a list stands before its fields, and takes them along.
+    for path in &dropped {
         let kept = owners.iter().any(|it| it.fields.iter().any(|other| other.starts_with(path)));
         if !kept {
             fields::remove(&mut after, path);

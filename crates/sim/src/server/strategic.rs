@@ -84,9 +84,7 @@ fn merge_field(
                     let new: Vec<Value> = patch.iter().filter(|it| !items.contains(it)).cloned().collect();
                     let before = items.clone();
                     items.extend(new);
-                    if let Some(order) = order {
-                        reorder(items, order, &before, None);
-                    }
+                    reorder(items, order.unwrap_or(value), &before, None);
                 }
             }
             Shape::Atomic | Shape::Fields => drop(map.insert(field.to_owned(), value.clone())),
@@ -126,8 +124,10 @@ fn merge_keyed(
         });
         merge_map(resource, &mut items[place], change);
     }
-    if let Some(order) = order {
-        reorder(items, order, &before, Some(keys));
+    // Where no order is given it is that of the patch: what is new comes first.
+    match order {
+        Some(order) => reorder(items, order, &before, Some(keys)),
+        None => reorder(items, &Value::Array(patch.to_vec()), &before, Some(keys)),
     }
 }
 
