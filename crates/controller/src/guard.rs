@@ -3,6 +3,7 @@
 
 use std::collections::BTreeMap;
 use std::sync::{Arc, PoisonError, RwLock};
+use std::time::Duration;
 
 use futures::{StreamExt, pin_mut};
 use k8s_openapi::api::authentication::v1::SelfSubjectReview;
@@ -21,6 +22,8 @@ const KINDS: [(&str, &str); 4] = [
     ("ValidatingAdmissionPolicy", "validatingadmissionpolicies"),
     ("ValidatingAdmissionPolicyBinding", "validatingadmissionpolicybindings"),
 ];
+/// The time for all questions of a start together.
+const TIME_LIMIT: Duration = Duration::from_secs(15);
 /// Only our own are of interest.
 const PREFIX: &str = "windlass-";
 
@@ -87,8 +90,13 @@ impl Policies {
 }
 
 impl Guard {
-    /// Asks the server who we are and which policies it has.
+    /// Asks the server who we are and which policies it has; an answer that does not come is a failure as well.
     pub(crate) async fn find_out(client: &Client, choice: HolderChoice) -> kube::Result<Self> {
+        let asked = tokio::time::timeout(TIME_LIMIT, Self::ask(client, choice)).await;
+        asked.unwrap_or_else(|elapsed| Err(kube::Error::Service(elapsed.into())))
+    }
+
+    async fn ask(client: &Client, choice: HolderChoice) -> kube::Result<Self> {
         let review: Api<SelfSubjectReview> = Api::all(client.clone());
         let me = review.create(&PostParams::default(), &SelfSubjectReview::default()).await?;
         let me = me.status.and_then(|status| status.user_info).and_then(|user| user.username);

@@ -69,10 +69,10 @@ pub(crate) fn align(
     if !strays.is_empty() && &seen.stable != goal.stable {
         return Alignment::wait(Reason::StableForgotten { stable: goal.stable.clone() }, None);
     }
-    if let Some(alignment) = free_what_is_down(now, seen, goal, &strays, freed) {
+    if let Some(alignment) = free_what_is_down(seen, goal, &strays, freed) {
         return alignment;
     }
-    if seen.exposed() < goal.exposed && waits_for_exposure(now, seen, goal) {
+    if seen.exposed() < goal.exposed && waits_for_exposure(seen, goal) {
         return Alignment::Move(Move::Expose(wanted, goal.record));
     }
     if !strays.is_empty() {
@@ -102,10 +102,9 @@ fn strays<'a>(seen: &'a Observation, goal: Goal<'_>) -> Vec<&'a Pod> {
     rest.iter().filter_map(|slot| slot.pod.as_ref()).filter(|pod| !pod.is_on(goal.stable)).collect()
 }
 
-/// A pod on the wrong revision that is not available blocks others and serves nobody: some workloads never replace it
-/// by themselves.
+/// A pod on the wrong revision that is down blocks others and serves nobody: some workloads never replace it by
+/// themselves, nor remove it when it is one too many. A ready pod on probation serves, so it is none of these.
 fn free_what_is_down(
-    now: Timestamp,
     seen: &Observation,
     goal: Goal<'_>,
     strays: &[&Pod],
@@ -115,9 +114,11 @@ fn free_what_is_down(
         .iter()
         .filter_map(|slot| slot.pod.as_ref())
         .filter(|pod| !pod.is_on(goal.target));
+    let surplus: &[Pod] = if goal.exposed == 0 { &seen.surplus } else { &[] };
     let down: Vec<&Pod> = stuck
         .chain(strays.iter().copied())
-        .filter(|pod| !pod.is_available(now) && !pod.is_terminating())
+        .chain(surplus.iter().filter(|pod| !pod.is_on(goal.stable)))
+        .filter(|pod| pod.is_down())
         .collect();
     let came_back: Vec<PodName> =
         down.iter().filter(|pod| !may_free(pod, freed)).map(|pod| pod.name.clone()).collect();
@@ -133,12 +134,12 @@ fn free_what_is_down(
 }
 
 /// A pod that is down, wrong, and would be put right by exposing it: waiting for others first would wait for ever.
-fn waits_for_exposure(now: Timestamp, seen: &Observation, goal: Goal<'_>) -> bool {
+fn waits_for_exposure(seen: &Observation, goal: Goal<'_>) -> bool {
     let upto = seen.slots.len().min(goal.exposed as usize);
     seen.slots[seen.exposed() as usize..upto]
         .iter()
         .filter_map(|slot| slot.pod.as_ref())
-        .any(|pod| !pod.is_on(goal.stable) && !pod.is_available(now) && !pod.is_terminating())
+        .any(|pod| !pod.is_on(goal.stable) && pod.is_down())
 }
 
 fn free_one_at_a_time(
@@ -156,9 +157,13 @@ fn free_one_at_a_time(
         .enumerate()
         .filter(|(rank, slot)| {
             let available = slot.pod.as_ref().is_some_and(|pod| pod.is_available(now));
+            // A ready pod that has to go as well need not have stood its probation for that.
+            let serves = slot.pod.as_ref().is_some_and(|pod| {
+                !pod.is_down() && !pod.is_terminating() && strays.iter().any(|stray| stray.uid == pod.uid)
+            });
             // The workload's own controller still replaces this one: two of us at work would be two pods down.
             let native = *rank < exposed && !slot.pod.as_ref().is_some_and(|pod| pod.is_on(goal.target));
-            !available || native
+            !(available || serves) || native
         })
         .map(|(_, slot)| trouble_of(slot))
         .chain(seen.surplus.iter().map(trouble))

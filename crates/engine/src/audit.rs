@@ -9,7 +9,7 @@ use crate::decision::{Announcement, Answer, Decision, Move, PodRef, Standing};
 use crate::intents::{Intent, Intents};
 use crate::memo::{Journey, Memo, Outcome, Part, Run};
 use crate::names::{PodName, Revision};
-use crate::observation::{Exposure, Observation, Pod, Slot};
+use crate::observation::{Exposure, Observation, Pod, PodState, Slot};
 use crate::plan::{Hold, Plan};
 use crate::reason::Reason;
 
@@ -38,7 +38,7 @@ pub enum Violation {
     FreedTwice(PodRef),
     /// I2: a pod would come back no better than it went.
     FreedInVain(PodRef),
-    /// I2: an available pod was to be deleted while the place of one deleted before is not available yet.
+    /// I2: a ready pod was to be deleted while the place of one deleted before is not available yet.
     FreedOutOfTurn(PodRef),
     /// I3: called aborted while pods are not back on stable, or left off stable without a word.
     AbortedTooSoon(Vec<PodName>),
@@ -161,7 +161,10 @@ impl Look<'_> {
         if self.is.and_then(|run| run.freed.get(&free.name)) != Some(&free.uid) {
             found.push(Violation::FreedUnrecorded(free.clone()));
         }
-        if self.comes_back_on(&free.name).is_none_or(|revision| pod.is_on(revision)) {
+        // A surplus pod does not come back; it may be in the way of others that have to go.
+        let surplus =
+            self.seen.surplus.iter().any(|pod| pod.uid == free.uid && !pod.is_on(&self.seen.stable));
+        if !surplus && self.comes_back_on(&free.name).is_none_or(|revision| pod.is_on(revision)) {
             found.push(Violation::FreedInVain(free.clone()));
         }
         let Some(was) = self.was.filter(|_| self.goes_on()) else { return };
@@ -169,7 +172,7 @@ impl Look<'_> {
             found.push(Violation::FreedTwice(free.clone()));
         }
         // A pod that serves nobody may be deleted at any time: others may be unable to come up until it is gone.
-        if pod.is_available(self.now) {
+        if matches!(pod.state, PodState::Ready { .. }) {
             let is_there = |slot: &Slot| slot.pod.as_ref().is_some_and(|pod| pod.is_available(self.now));
             let freed = |slot: &Slot| slot.name != free.name && was.freed.contains_key(&slot.name);
             if self.seen.slots.iter().any(|slot| freed(slot) && !is_there(slot)) {

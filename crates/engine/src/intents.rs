@@ -67,9 +67,9 @@ impl Intents {
     pub fn asked(&self) -> Vec<Intent> {
         let asked = [
             (self.abort, Intent::Abort),
-            (self.restart, Intent::Restart),
             (self.promote_full, Intent::PromoteFull),
             (self.promote.is_some(), Intent::Promote),
+            (self.restart, Intent::Restart),
         ];
         asked.into_iter().filter_map(|(set, intent)| set.then_some(intent)).collect()
     }

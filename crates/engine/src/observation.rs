@@ -190,6 +190,11 @@ impl Pod {
         matches!(self.state, PodState::Ready { available_at } if available_at <= now)
     }
 
+    /// It serves nobody: neither ready, however short a time, nor on its way out.
+    pub fn is_down(&self) -> bool {
+        matches!(self.state, PodState::NotReady { .. })
+    }
+
     /// On its way out.
     pub fn is_terminating(&self) -> bool {
         self.state == PodState::Terminating

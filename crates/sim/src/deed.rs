@@ -70,6 +70,15 @@ fn set_image(image: &str) -> Vec<Act> {
     vec![Act::Patch(Resource::StatefulSets, Key::new(NAMESPACE, NAME), Part::Whole, Patch::Strategic(body))]
 }
 
+/// A new image in the same write as the partition that holds it.
+pub(crate) fn held_image(image: &str) -> Act {
+    let body = json!({"spec": {
+        "template": {"spec": {"containers": [{"name": "app", "image": image}]}},
+        "updateStrategy": {"rollingUpdate": {"partition": i32::MAX}},
+    }});
+    Act::Patch(Resource::StatefulSets, Key::new(NAMESPACE, NAME), Part::Whole, Patch::Strategic(body))
+}
+
 /// `kubectl windlass promote`: the pause that is shown, and no other; nothing if none is shown.
 fn promote(rollout: Option<&Object>) -> Vec<Act> {
     let Some(rollout) = rollout.filter(|it| !list(it, &["status", "pauseConditions"]).is_empty()) else {

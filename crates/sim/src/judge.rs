@@ -46,6 +46,7 @@ struct Record {
     found: Vec<Violation>,
     decisions: u64,
     judged: u64,
+    clock_moved: bool,
     /// Every pod that a decision rested on.
     seen: BTreeSet<String>,
     /// Pods that a controller deleted: by name, the uid and whether its successor was available since.
@@ -85,9 +86,14 @@ impl Judge {
         self.record().found.push(Violation { at, rule, what });
     }
 
-    /// Somebody did something.
-    pub fn deed(&self, now: Timestamp, deed: &Deed) {
-        self.record().people.note(now, deed);
+    /// Somebody did something, and it was not refused.
+    pub fn deed(&self, deed: &Deed) {
+        self.record().people.note(deed);
+    }
+
+    /// A controller's clock was moved: it can no longer tell how long a pod has been ready.
+    pub fn clock_moved(&self) {
+        self.record().clock_moved = true;
     }
 
     /// Takes in what was written since the last time. After the revision `ours`, a controller of Windlass wrote it.
@@ -128,10 +134,11 @@ impl Record {
 
     fn pod(&mut self, now: Timestamp, store: &Store, change: &Change, ours: bool) {
         let (name, uid) = (change.key.name.clone(), object::uid(&change.object).to_owned());
+        let min_ready = self.min_ready(store, &change.key.namespace);
         if change.kind != ChangeKind::Deleted
             && let Some(freed) = self.freed.get_mut(&name)
             && freed.uid != uid
-            && is_available(now, &change.object, min_ready(store, &change.key.namespace))
+            && is_available(now, &change.object, min_ready)
         {
             freed.replaced = true;
         }
@@ -143,6 +150,11 @@ impl Record {
         }
     }
 
+    fn min_ready(&self, store: &Store, namespace: &str) -> i64 {
+        let set = store.within(Resource::StatefulSets, namespace).next().filter(|_| !self.clock_moved);
+        set.and_then(|(_, set)| number(set, &["spec", "minReadySeconds"])).unwrap_or_default()
+    }
+
     /// I2, and one pod at a time.
     fn free(&mut self, now: Timestamp, store: &Store, change: &Change, name: String, uid: String) {
         if !self.seen.contains(&uid) {
@@ -152,12 +164,16 @@ impl Record {
             self.find(now, "I2", format!("pod {name} ({uid}) was deleted a second time"));
         }
         let before = change.before.as_ref();
-        let well = before.is_some_and(|pod| is_available(now, pod, min_ready(store, &change.key.namespace)));
+        let well =
+            before.is_some_and(|pod| is_available(now, pod, self.min_ready(store, &change.key.namespace)));
         let open: Vec<String> = self
             .freed
             .iter()
             .filter(|(other, freed)| **other != name && !freed.replaced && still_wanted(store, other))
-            .filter(|(other, freed)| !is_back(now, store, &Key::new(&change.key.namespace, *other), freed))
+            .filter(|(other, freed)| {
+                let pod = Key::new(&change.key.namespace, *other);
+                !is_back(now, store, &pod, freed, self.min_ready(store, &pod.namespace))
+            })
             .map(|(other, _)| other.clone())
             .collect();
         if well && !open.is_empty() {
@@ -169,9 +185,9 @@ impl Record {
 }
 
 /// Whether the successor of a pod is available by now: time alone may have made it so.
-fn is_back(now: Timestamp, store: &Store, pod: &Key, freed: &Freed) -> bool {
+fn is_back(now: Timestamp, store: &Store, pod: &Key, freed: &Freed, min_ready: i64) -> bool {
     store.get(Resource::Pods, pod).is_some_and(|successor| {
-        object::uid(successor) != freed.uid && is_available(now, successor, min_ready(store, &pod.namespace))
+        object::uid(successor) != freed.uid && is_available(now, successor, min_ready)
     })
 }
 
@@ -184,11 +200,6 @@ fn still_wanted(store: &Store, pod: &str) -> bool {
             pod.strip_prefix(&key.name).and_then(|rest| rest.strip_prefix('-')?.parse::<i64>().ok());
         ordinal.is_some_and(|ordinal| (first..first + replicas).contains(&ordinal))
     })
-}
-
-fn min_ready(store: &Store, namespace: &str) -> i64 {
-    let set = store.within(Resource::StatefulSets, namespace).next();
-    set.and_then(|(_, set)| number(set, &["spec", "minReadySeconds"])).unwrap_or_default()
 }
 
 impl Witness for Judge {

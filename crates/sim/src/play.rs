@@ -196,7 +196,6 @@ impl Player {
 
     fn deed(&mut self, deed: &Deed) {
         let now = self.clock.now();
-        self.judge.deed(now, deed);
         for order in deed::orders(deed) {
             self.cast.order(now, &order);
         }
@@ -211,8 +210,17 @@ impl Player {
                 .map(|refusal| refusal.message)
                 .collect()
         });
-        for message in refused {
+        for message in &refused {
             self.timeline.line(now, format!("refused: {message}"));
+        }
+        if refused.is_empty() || matches!(deed, Deed::Image(_)) {
+            self.judge.deed(deed);
+        }
+        // Where there is no mutating policy, the refusal says what to write as well, and a person does so.
+        if let (Deed::Image(image), false) = (deed, refused.is_empty()) {
+            self.cluster.with(|server, now| {
+                deed::held_image(image).send(now, &deed::person(), server).err();
+            });
         }
     }
 
@@ -229,7 +237,10 @@ impl Player {
             }
             Fault::Relist => leader.feed().into_iter().for_each(feed::Feed::list_again),
             Fault::Repeat => leader.feed().into_iter().for_each(feed::Feed::repeat),
-            Fault::Clock(seconds) => leader.clock.shift(*seconds),
+            Fault::Clock(seconds) => {
+                leader.clock.shift(*seconds);
+                self.judge.clock_moved();
+            }
             Fault::Stop(time) => {
                 let now = Instant::now();
                 leader.stopped_until = Some(now + *time);

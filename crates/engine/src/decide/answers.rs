@@ -12,10 +12,6 @@ impl Pass<'_> {
             let answer = self.answer_abort(target_changed);
             self.tell(Intent::Abort, answer);
         }
-        if intents.restart {
-            let answer = self.answer_restart(intents.abort);
-            self.tell(Intent::Restart, answer);
-        }
         if intents.promote_full {
             let answer = self.answer_promote_full(intents.abort, target_changed);
             self.tell(Intent::PromoteFull, answer);
@@ -23,6 +19,11 @@ impl Pass<'_> {
         if let Some(promotion) = &intents.promote {
             let answer = self.answer_promote(promotion, intents.abort, target_changed);
             self.tell(Intent::Promote, answer);
+        }
+        // Last: what was asked of the aborted run is not meant for the one that begins here.
+        if intents.restart {
+            let answer = self.answer_restart(intents.abort);
+            self.tell(Intent::Restart, answer);
         }
     }
 
@@ -50,7 +51,8 @@ impl Pass<'_> {
             return Err(Rejection::StableForgotten);
         }
         let stage = run.stage().unwrap_or(self.plan.stages.len());
-        // What came back wrong stays remembered: it is not deleted a second time.
+        // What came back wrong stays remembered: it is not deleted a second time. One that the workload's controller is
+        // replacing by itself has not come back yet.
         let exposed = match run.journey {
             Journey::Advancing { stage, .. } => self.plan.exposure(stage, self.seen.replicas()),
             _ => self.seen.replicas(),
@@ -60,7 +62,7 @@ impl Pass<'_> {
             let rank = seen.slots.iter().position(|slot| slot.name == *name);
             let pod = rank.and_then(|rank| seen.slots[rank].pod.as_ref());
             let belongs = if rank.is_some_and(|rank| rank < exposed) { target } else { stable };
-            pod.is_some_and(|pod| pod.uid != *uid && !pod.is_on(belongs))
+            pod.is_some_and(|pod| pod.uid != *uid && !pod.is_on(belongs) && !pod.is_terminating())
         });
         run.journey = Journey::Aborting { cause, at: self.now, stage };
         run.progress.overdue = cause == AbortCause::Deadline;

@@ -7,11 +7,12 @@ use crate::names::{PodName, Revision};
 use super::Pass;
 
 impl Pass<'_> {
-    /// True when the target is another one than the run was about.
+    /// True when the target is another one than the run was about, or when there was no run: what people asked for
+    /// before they were shown this one was not meant for it.
     pub(super) fn follow_target(&mut self) -> bool {
         let Some(run) = &self.memo.run else {
             self.start_if_needed();
-            return false;
+            return self.memo.run.is_some();
         };
         if &self.seen.target == run.expects() {
             return false;

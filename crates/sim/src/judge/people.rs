@@ -20,7 +20,7 @@ pub(super) struct People {
 }
 
 impl People {
-    pub(super) fn note(&mut self, _now: Timestamp, deed: &Deed) {
+    pub(super) fn note(&mut self, deed: &Deed) {
         match deed {
             Deed::Image(_) | Deed::Reapply => *self = Self::default(),
             Deed::Promote => self.promotions += 1,

@@ -319,7 +319,7 @@ fn slug(heading: &str) -> String {
 
 #[test]
 fn every_test_named_in_the_architecture_exists() {
-    let source = rust_files(&root().join("crates")) + &rust_files(&root().join("tests/cluster"));
+    let source = rust_files(&root().join("crates")) + &rust_files(&root().join("tests"));
     let text = prose("ARCHITECTURE.md");
     let named: BTreeSet<&str> = quoted(&text).filter(|name| is_test_name(name)).collect();
     assert!(named.len() > 30, "{} tests are named", named.len());
