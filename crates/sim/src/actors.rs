@@ -4,8 +4,15 @@
 //! perhaps late, each resource at its own pace; so it can act on what is no longer true, as the real ones do. What it
 //! wants done it returns as `Act`s; whoever runs it sends them through the server, in order.
 
+pub mod autoscaler;
+mod disruption;
+pub mod drain;
+mod garbage;
+pub mod gitops;
 mod kubelet;
+mod namespaces;
 mod node_lifecycle;
+pub mod person;
 mod scheduler;
 mod stateful_set;
 
@@ -20,7 +27,10 @@ use crate::resource::Resource;
 use crate::server::{Caller, Deletion, Part, Patch, Server};
 use crate::store::{Change, ChangeKind};
 
+pub use disruption::Disruption;
+pub use garbage::Garbage;
 pub use kubelet::{Kubelets, Misbehaviour, Order, Whom};
+pub use namespaces::Namespaces;
 pub use node_lifecycle::NodeLifecycle;
 pub use scheduler::Scheduler;
 pub use stateful_set::StatefulSets;
@@ -83,7 +93,7 @@ pub enum Act {
     Patch(Resource, Key, Part, Patch),
     /// The end of an object.
     Delete(Resource, Key, Deletion),
-    /// The end of a pod, if its budget allows.
+    /// The end of a pod, if its budget allows it.
     Evict(Key),
 }
 
@@ -106,13 +116,13 @@ pub trait Actor: Send {
     fn watches(&self) -> &'static [Resource];
 
     /// A change has come to its knowledge; the view has it already.
-    fn notice(&mut self, now: Timestamp, view: &View, change: &Change);
+    fn notice(&mut self, _now: Timestamp, _view: &View, _change: &Change) {}
 
     /// Its turn: called again until it returns no acts and a later moment, or none, to wake it.
     fn turn(&mut self, now: Timestamp, view: &View) -> Turn;
 
     /// An act of its last turn was answered, in the order in which they were sent.
-    fn answered(&mut self, now: Timestamp, act: &Act, answer: Result<&Object, &Refusal>);
+    fn answered(&mut self, _now: Timestamp, _act: &Act, _answer: Result<&Object, &Refusal>) {}
 
     /// Fate has something in store for pods or machines; most are not concerned.
     fn ordered(&mut self, _now: Timestamp, _order: &Order) {}
@@ -142,5 +152,8 @@ pub fn everybody(seed: u64) -> Vec<Box<dyn Actor>> {
         Box::new(Scheduler::default()),
         Box::new(Kubelets::default()),
         Box::new(NodeLifecycle::default()),
+        Box::new(Disruption::default()),
+        Box::new(Garbage::default()),
+        Box::new(Namespaces::default()),
     ]
 }

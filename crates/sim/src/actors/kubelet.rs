@@ -9,9 +9,11 @@ use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use jiff::{SignedDuration, Timestamp};
 use serde_json::{Value, json};
 
-use super::scheduler::{is_ready, node_of};
+use super::node_lifecycle::with_condition;
+use super::scheduler::node_of;
 use super::{Act, Actor, Turn, View};
-use crate::object::{self, Key, Object, is_going, list, map_at, moment, number, parse_moment, text};
+use crate::budget;
+use crate::object::{self, Key, Object, is_going, list, moment, number, parse_moment, text};
 use crate::refusal::Refusal;
 use crate::resource::Resource;
 use crate::server::{Caller, Deletion, Part, Patch};
@@ -46,6 +48,16 @@ struct Life {
     agenda: VecDeque<(Timestamp, Happening)>,
     lingers: SignedDuration,
     going: bool,
+    /// The version of the pod that our last report made; none before the first.
+    reported: Option<u64>,
+}
+
+impl Life {
+    /// Somebody else has said since our last report that a ready pod is not.
+    fn is_misreported(&self, pod: &Value) -> bool {
+        let newer = self.reported.is_some_and(|reported| object::version(pod) > reported);
+        newer && !self.going && self.report.containers == Containers::Ready && !budget::is_ready(pod)
+    }
 }
 
 /// What an act was for.
@@ -95,6 +107,7 @@ impl Kubelets {
             agenda: agenda.into(),
             lingers: course.lingers,
             going: false,
+            reported: None,
         };
         self.lives.insert(key.clone(), life);
         self.set_timer(key);
@@ -131,6 +144,13 @@ impl Kubelets {
             let when = now.checked_add(life.lingers).unwrap_or(now);
             life.agenda = if over { VecDeque::new() } else { [(when, Happening::Gone)].into() };
             self.set_timer(key);
+            return;
+        }
+        if let Some(life) = self.lives.get_mut(key)
+            && life.is_misreported(pod)
+        {
+            life.agenda.push_front((now, Happening::Report));
+            self.set_timer(key);
         }
     }
 
@@ -150,7 +170,8 @@ impl Kubelets {
                     life.report.changed = now;
                 }
             }
-            Happening::Report => life.report.changed = now,
+            Happening::Report if life.is_misreported(pod) => life.report.changed = now,
+            Happening::Report => return None,
         }
         let change = json!({"metadata": {"uid": life.uid}, "status": life.report.status(pod)});
         Some(Act::Patch(Resource::Pods, key.clone(), Part::Status, Patch::Merge(change)))
@@ -172,17 +193,12 @@ impl Kubelets {
         }
     }
 
-    fn node_back(&mut self, now: Timestamp, node: &str) {
+    fn node_back(&mut self, node: &str) {
         self.lost.remove(node);
         self.nodes.insert(node.to_owned());
         let there: Vec<Key> =
             self.lives.iter().filter(|(_, life)| life.node == node).map(|(key, _)| key.clone()).collect();
         for key in there {
-            if let Some(life) = self.lives.get_mut(&key)
-                && !life.going
-            {
-                life.agenda.push_front((now, Happening::Report));
-            }
             self.set_timer(&key);
         }
     }
@@ -191,20 +207,14 @@ impl Kubelets {
     fn ready_node(now: Timestamp, view: &View, name: &str) -> Option<Act> {
         let key = Key::new("", name);
         let node = view.get(Resource::Nodes, &key)?;
-        if is_ready(node) {
+        if budget::is_ready(node) {
             return None;
         }
-        let mut conditions: Vec<Value> = list(node, &["status", "conditions"])
-            .iter()
-            .filter(|it| text(it, &["type"]) != Some("Ready"))
-            .cloned()
-            .collect();
-        conditions.push(json!({
+        let ready = json!({
             "type": "Ready", "status": "True", "reason": "KubeletReady",
             "lastHeartbeatTime": moment(now), "lastTransitionTime": moment(now),
-        }));
-        let mut change = json!({"status": {}});
-        map_at(&mut change, &["status"]).insert("conditions".to_owned(), Value::Array(conditions));
+        });
+        let change = json!({"status": {"conditions": with_condition(node, ready)}});
         Some(Act::Patch(Resource::Nodes, key, Part::Status, Patch::Merge(change)))
     }
 
@@ -267,7 +277,16 @@ impl Actor for Kubelets {
 
     fn answered(&mut self, now: Timestamp, _act: &Act, answer: Result<&Object, &Refusal>) {
         let sent = self.sent.pop_front();
-        let Err(refusal) = answer else { return };
+        let refusal = match (answer, &sent) {
+            (Err(refusal), _) => refusal,
+            (Ok(pod), Some(Sent::Pod(key, _))) => {
+                if let Some(life) = self.lives.get_mut(key) {
+                    life.reported = Some(object::version(pod));
+                }
+                return;
+            }
+            (Ok(_), _) => return,
+        };
         let again = now.checked_add(AGAIN).unwrap_or(now);
         match sent {
             Some(Sent::Pod(key, happening)) if refusal.code != 404 && refusal.reason != "Conflict" => {
@@ -286,7 +305,7 @@ impl Actor for Kubelets {
             Order::Pod { pod, whom, misbehaviour } => self.order_pod(now, pod, *whom, *misbehaviour),
             Order::Behave(pod) => drop(self.orders.remove(pod)),
             Order::NodeLost(node) => drop(self.lost.insert(node.clone())),
-            Order::NodeBack(node) => self.node_back(now, node),
+            Order::NodeBack(node) => self.node_back(node),
         }
     }
 }

@@ -9,11 +9,10 @@ use serde_json::{Value, json};
 use super::kubelet::Order;
 use super::scheduler::node_of;
 use super::{Act, Actor, Turn, View};
+use crate::budget;
 use crate::object::{self, Key, Object, is_going, later, list, moment, text};
-use crate::refusal::Refusal;
 use crate::resource::Resource;
 use crate::server::{Caller, Deletion, Part, Patch};
-use crate::store::Change;
 
 /// How long a node may be silent.
 const SILENCE_SECONDS: i64 = 50;
@@ -43,7 +42,7 @@ fn pods_on<'a>(view: &'a View, node: &'a str) -> impl Iterator<Item = (&'a Key, 
 }
 
 /// The conditions with this one in place of the former of its type.
-fn with_condition(object: &Value, condition: Value) -> Vec<Value> {
+pub(super) fn with_condition(object: &Value, condition: Value) -> Vec<Value> {
     let same = |it: &&Value| text(it, &["type"]) != text(&condition, &["type"]);
     let mut all: Vec<Value> = list(object, &["status", "conditions"]).iter().filter(same).cloned().collect();
     all.push(condition);
@@ -60,9 +59,7 @@ fn not_ready(now: Timestamp, view: &View, name: &str) -> Vec<Act> {
     let change = json!({"status": {"conditions": with_condition(node, unknown)}});
     let mut acts = vec![Act::Patch(Resource::Nodes, key, Part::Status, Patch::Merge(change))];
     for (key, pod) in pods_on(view, name) {
-        let is_ready =
-            |it: &Value| text(it, &["type"]) == Some("Ready") && text(it, &["status"]) == Some("True");
-        if list(pod, &["status", "conditions"]).iter().any(is_ready) {
+        if budget::is_ready(pod) {
             let unready = json!({"type": "Ready", "status": "False", "lastTransitionTime": moment(now)});
             let change = json!({
                 "metadata": {"uid": object::uid(pod)},
@@ -93,8 +90,6 @@ impl Actor for NodeLifecycle {
         &[Resource::Nodes, Resource::Pods]
     }
 
-    fn notice(&mut self, _now: Timestamp, _view: &View, _change: &Change) {}
-
     fn turn(&mut self, now: Timestamp, view: &View) -> Turn {
         let mut acts = Vec::new();
         for (name, silence) in &mut self.silent {
@@ -113,8 +108,6 @@ impl Actor for NodeLifecycle {
         let wake = self.silent.values().filter_map(|it| it.next.map(|(when, _)| when)).min();
         Turn { acts, wake }
     }
-
-    fn answered(&mut self, _now: Timestamp, _act: &Act, _answer: Result<&Object, &Refusal>) {}
 
     fn ordered(&mut self, now: Timestamp, order: &Order) {
         match order {

@@ -6,7 +6,8 @@ use jiff::Timestamp;
 use serde_json::{Value, json};
 
 use super::{Act, Actor, Turn, View};
-use crate::object::{self, Key, Object, is_going, list, moment, text};
+use crate::budget;
+use crate::object::{self, Key, Object, is_going, moment, text};
 use crate::refusal::Refusal;
 use crate::resource::Resource;
 use crate::server::{Caller, Part, Patch};
@@ -51,14 +52,7 @@ impl Scheduler {
 /// Whether a node is ready and not cordoned.
 fn takes_pods(node: &Value) -> bool {
     let cordoned = object::at(node, &["spec", "unschedulable"]).and_then(Value::as_bool) == Some(true);
-    !cordoned && !is_going(node) && is_ready(node)
-}
-
-/// Whether a node says that it is ready.
-pub(super) fn is_ready(node: &Value) -> bool {
-    list(node, &["status", "conditions"])
-        .iter()
-        .any(|it| text(it, &["type"]) == Some("Ready") && text(it, &["status"]) == Some("True"))
+    !cordoned && !is_going(node) && budget::is_ready(node)
 }
 
 /// The node of a pod.
@@ -140,13 +134,14 @@ impl Actor for Scheduler {
     fn answered(&mut self, _now: Timestamp, act: &Act, answer: Result<&Object, &Refusal>) {
         let (Act::Patch(_, key, part, _), Err(refusal)) = (act, answer) else { return };
         self.stirred = true;
-        match part {
-            Part::Whole if refusal.code != 404 && refusal.reason != "Conflict" => {
-                self.place(key, None);
-                self.waiting.insert(key.clone());
-            }
-            Part::Whole => self.place(key, None),
-            Part::Status | Part::Scale | Part::Finalizers => drop(self.told.remove(key)),
+        if *part == Part::Status {
+            self.told.remove(key);
+            return;
+        }
+        self.place(key, None);
+        // A pod that is gone or another one is not ours to place again: the notice of the new one brings it back.
+        if refusal.code != 404 && refusal.reason != "Conflict" {
+            self.waiting.insert(key.clone());
         }
     }
 }

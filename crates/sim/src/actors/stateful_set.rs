@@ -114,14 +114,16 @@ impl StatefulSets {
         if !self.has_seen_its_writes(view, &key) {
             return self.fail(now, &key);
         }
-        let prefix = Key::new(&key.namespace, format!("{}-", key.name));
+        let from = Key::new(&key.namespace, format!("{}-", key.name));
+        let ours = |pod: &Key| pod.namespace == key.namespace && pod.name.starts_with(&from.name);
+        for (_, pod) in self.pods.range_mut(from.clone()..).take_while(|(pod, _)| ours(pod)) {
+            pod.judge(set);
+        }
         let members = self
             .pods
-            .range(prefix.clone()..)
-            .take_while(|(pod, _)| pod.namespace == key.namespace && pod.name.starts_with(&prefix.name))
-            .filter(|(pod, _)| {
-                member::parent_and_ordinal(&pod.name).is_some_and(|(parent, _)| parent == key.name)
-            });
+            .range(from.clone()..)
+            .take_while(|(pod, _)| ours(pod))
+            .filter(|(_, pod)| pod.parent == key.name.len());
         let has = belonging::of(view, set, members);
         let sync = sync::sync(now, view, set, &has, self.seed);
         let look = Look {

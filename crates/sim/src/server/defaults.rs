@@ -45,13 +45,6 @@ pub(super) fn at_birth(resource: Resource, now: Timestamp, object: &mut Value) {
             map_at(object, &["spec"]).insert("finalizers".to_owned(), json!(["kubernetes"]));
             map_at(object, &["status"]).insert("phase".to_owned(), json!("Active"));
         }
-        Resource::Claims => {
-            let meta = map_at(object, &["metadata"]);
-            let finalizers = meta.entry("finalizers").or_insert_with(|| json!([]));
-            if let Some(all) = finalizers.as_array_mut() {
-                all.push(json!("kubernetes.io/pvc-protection"));
-            }
-        }
         Resource::Pods => pods::at_birth(object),
         Resource::Definitions => definition(now, object),
         _ => {}

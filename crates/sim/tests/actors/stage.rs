@@ -31,7 +31,7 @@ fn is_going(object: &Value) -> bool {
     object["metadata"]["deletionTimestamp"].is_string()
 }
 
-fn is_ready(pod: &Value) -> bool {
+pub(crate) fn is_ready(pod: &Value) -> bool {
     let conditions = pod["status"]["conditions"].as_array().into_iter().flatten();
     pod["status"]["phase"] == "Running"
         && conditions.into_iter().any(|it| it["type"] == "Ready" && it["status"] == "True")
@@ -119,23 +119,23 @@ impl Stage {
         self.cluster.server.patch(now, &person(), resource, key, Part::Whole, &patch).unwrap();
     }
 
-    pub(crate) fn patch_status(&mut self, resource: Resource, key: &Key, change: Value) {
+    pub(crate) fn patch_status(&mut self, resource: Resource, key: &Key, change: &Value) {
         let now = self.cluster.now();
         let patch = Patch::Merge(json!({"status": change}));
         self.cluster.server.patch(now, &person(), resource, key, Part::Status, &patch).unwrap();
     }
 
-    pub(crate) fn spec(&mut self, change: Value) {
+    pub(crate) fn spec(&mut self, change: &Value) {
         self.patch(Resource::StatefulSets, &web(), json!({"spec": change}));
     }
 
     pub(crate) fn partition(&mut self, partition: i64) {
-        self.spec(json!({"updateStrategy": {"rollingUpdate": {"partition": partition}}}));
+        self.spec(&json!({"updateStrategy": {"rollingUpdate": {"partition": partition}}}));
     }
 
     pub(crate) fn image(&mut self, tag: &str) {
         let containers = json!([{"name": "app", "image": format!("app:{tag}")}]);
-        self.spec(json!({"template": {"spec": {"containers": containers}}}));
+        self.spec(&json!({"template": {"spec": {"containers": containers}}}));
     }
 
     pub(crate) fn delete(&mut self, resource: Resource, key: &Key) {
@@ -188,7 +188,7 @@ impl Stage {
         self.patch(Resource::Pods, &key, json!({"spec": {"nodeName": "by-hand"}}));
         let since = self.now().strftime("%Y-%m-%dT%H:%M:%SZ").to_string();
         let ready = json!({"type": "Ready", "status": status, "lastTransitionTime": since});
-        self.patch_status(Resource::Pods, &key, json!({"phase": "Running", "conditions": [ready]}));
+        self.patch_status(Resource::Pods, &key, &json!({"phase": "Running", "conditions": [ready]}));
     }
 
     pub(crate) fn ready(&mut self, ordinal: i64) {
@@ -206,11 +206,13 @@ impl Stage {
         self.cluster.server.delete(now, &person(), Resource::Pods, &pod(ordinal), &deletion).unwrap();
     }
 
-    /// The revisions with their numbers, by name.
+    /// The images of the revisions, with their numbers.
     pub(crate) fn revisions(&self) -> String {
         let all = self.cluster.server.store().all(Resource::Revisions);
-        all.map(|(key, it)| format!("{} {} {}\n", key.name, it["revision"], self.image_of(&key.name)))
-            .collect()
+        let mut told: Vec<String> =
+            all.map(|(key, it)| format!("{} {}", it["revision"], self.image_of(&key.name))).collect();
+        told.sort();
+        told.join(", ")
     }
 
     fn check(&mut self) {
@@ -296,7 +298,7 @@ impl Stage {
                     match change.kind {
                         windlass_sim::ChangeKind::Added => writeln!(story, "  {name} {image} made").unwrap(),
                         windlass_sim::ChangeKind::Deleted => {
-                            writeln!(story, "  {name} {image} gone").unwrap()
+                            writeln!(story, "  {name} {image} gone").unwrap();
                         }
                         windlass_sim::ChangeKind::Modified => {
                             if is_going(&change.object) && !before.is_some_and(is_going) {

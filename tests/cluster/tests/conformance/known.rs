@@ -15,6 +15,14 @@ pub(crate) const KNOWN: &[(&str, &str)] = &[
         "what is wrong with a made-up continue token is told in other words",
     ),
     (
+        "a service, a claim, a lease and others are created with their defaults: /metadata/finalizers",
+        "claims are not protected by a finalizer: the controller that takes it off is not played",
+    ),
+    (
+        "other kinds as tables: /metadata/finalizers",
+        "claims are not protected by a finalizer: the controller that takes it off is not played",
+    ),
+    (
         "a path that names nothing is not found: /body",
         "an unknown group is refused as an unknown resource is, not as a page that is missing",
     ),

@@ -1,6 +1,8 @@
 //! The simulator's API server against a real one: the same requests to both, and the same answers, but for what no two
 //! servers share (uids, versions, times) and what is listed with its reason in `known.rs`.
 #![expect(clippy::unwrap_used, clippy::panic, clippy::print_stderr, reason = "this is test code")]
+#![expect(clippy::too_many_lines, reason = "tables of requests are read from top to bottom")]
+#![expect(clippy::needless_pass_by_value, reason = "bodies are written where they are sent")]
 
 mod admission;
 mod applies;

@@ -27,15 +27,15 @@ pub(super) fn of<'a>(
     let mut all = Belongings { pods: Vec::new(), revisions: Vec::new(), writes: Vec::new() };
     all.take_revisions(view, set, selector);
     for (key, pod) in pods {
-        all.take_pod(set, selector, key, pod);
+        all.take_pod(set, key, pod);
     }
     all
 }
 
 impl<'a> Belongings<'a> {
-    fn take_pod(&mut self, set: &Value, selector: &Value, key: &Key, pod: &'a Member) {
-        let fits = selector::matches(selector, &pod.object);
-        match controller(&pod.object) {
+    fn take_pod(&mut self, set: &Value, key: &Key, pod: &'a Member) {
+        let fits = pod.fits();
+        match &pod.owner {
             Some(owner) if owner == object::uid(set) && fits => self.pods.push(pod),
             Some(owner) if owner == object::uid(set) => {
                 if !is_going(set) {

@@ -5,6 +5,7 @@ use serde_json::{Value, json};
 
 use super::wanted::Wanted;
 use crate::object::{self, Object, is_going, label, later, list, map_at, parse_moment, text};
+use crate::selector;
 
 const REVISION: &str = "controller-revision-hash";
 const POD_NAME: &str = "statefulset.kubernetes.io/pod-name";
@@ -29,6 +30,12 @@ pub(super) struct Member {
     pub(super) phase: Phase,
     pub(super) going: bool,
     pub(super) named_right: bool,
+    /// The uid of who is in charge of it.
+    pub(super) owner: Option<String>,
+    /// How much of its name is the name of its set.
+    pub(super) parent: usize,
+    /// Whether the selector of a set fits it, with the uid of that set: asked at every look, and never another answer.
+    judged: Option<(String, bool)>,
     /// Since when it is ready, if it is; for ever to come where nobody says since when.
     ready_since: Option<Timestamp>,
 }
@@ -36,7 +43,7 @@ pub(super) struct Member {
 impl Member {
     /// The pod of a set, if its name ends in an ordinal.
     pub(super) fn of(object: &Object) -> Option<Self> {
-        let (_, ordinal) = parent_and_ordinal(object::name(object))?;
+        let (parent, ordinal) = parent_and_ordinal(object::name(object))?;
         let phase = match text(object, &["status", "phase"]) {
             Some("Pending") => Phase::Pending,
             Some("Running") => Phase::Running,
@@ -48,6 +55,9 @@ impl Member {
             .find(|it| text(it, &["type"]) == Some("Ready") && text(it, &["status"]) == Some("True"));
         Some(Self {
             ordinal,
+            owner: object::controller(object).map(str::to_owned),
+            parent: parent.len(),
+            judged: None,
             revision: label(object, REVISION).unwrap_or_default().to_owned(),
             phase,
             going: is_going(object),
@@ -56,6 +66,21 @@ impl Member {
                 .map(|it| text(it, &["lastTransitionTime"]).and_then(parse_moment).unwrap_or(Timestamp::MAX)),
             object: Object::clone(object),
         })
+    }
+
+    /// Compares it with the selector of a set, once.
+    pub(super) fn judge(&mut self, set: &Value) {
+        let uid = object::uid(set);
+        if self.judged.as_ref().is_none_or(|(judged, _)| judged != uid) {
+            let fits = object::at(set, &["spec", "selector"])
+                .is_some_and(|selector| selector::matches(selector, &self.object));
+            self.judged = Some((uid.to_owned(), fits));
+        }
+    }
+
+    /// Whether the selector of the set fits that it was last compared with.
+    pub(super) fn fits(&self) -> bool {
+        self.judged.as_ref().is_some_and(|(_, fits)| *fits)
     }
 
     pub(super) fn is_ready(&self) -> bool {
@@ -74,7 +99,7 @@ impl Member {
 }
 
 /// `web-4` is the pod 4 of web.
-pub(super) fn parent_and_ordinal(pod: &str) -> Option<(&str, i64)> {
+fn parent_and_ordinal(pod: &str) -> Option<(&str, i64)> {
     let (parent, ordinal) = pod.rsplit_once('-')?;
     let digits = !ordinal.is_empty() && ordinal.bytes().all(|byte| byte.is_ascii_digit());
     if digits { ordinal.parse().ok().map(|ordinal| (parent, ordinal)) } else { None }

@@ -169,3 +169,35 @@ fn go_json(data: &Value) -> String {
     }
     escaped
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Name and data as a real control plane of 1.36 made them.
+    #[test]
+    fn a_revision_is_called_what_kubernetes_calls_it() {
+        let template = json!({
+            "metadata": {"annotations": {"note": "a<b>&c"}, "labels": {"app": "web"}},
+            "spec": {
+                "containers": [{
+                    "image": "app:a", "imagePullPolicy": "IfNotPresent", "name": "app", "resources": {},
+                    "terminationMessagePath": "/dev/termination-log", "terminationMessagePolicy": "File",
+                }],
+                "dnsPolicy": "ClusterFirst", "restartPolicy": "Always", "schedulerName": "default-scheduler",
+                "securityContext": {}, "terminationGracePeriodSeconds": 30,
+            },
+        });
+        assert_eq!(hash(&data(&template), 0), "796ffd9f95");
+    }
+
+    #[test]
+    fn a_name_that_is_taken_by_another_template_makes_another_name() {
+        let set = json!({"metadata": {"name": "web", "namespace": "default"}});
+        let template = json!({"spec": {"containers": []}});
+        let taken = name(&set, &hash(&data(&template), 0));
+        let other = Object::new(json!({"metadata": {"name": taken}, "data": {}, "revision": 1}));
+        let found = find(&set, &template, &[&other]);
+        assert_eq!((found.collision_count, found.update == taken), (1, false));
+    }
+}

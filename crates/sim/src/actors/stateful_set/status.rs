@@ -88,7 +88,7 @@ impl Status {
         (self.ready, self.available)
     }
 
-    /// The set with this status and nothing else, resting on the version that is known.
+    /// The set with this status, resting on the version that is known. A status is written together with the metadata.
     pub(super) fn on(&self, set: &Value) -> Value {
         let mut status = Map::new();
         status.insert("observedGeneration".to_owned(), json!(self.observed_generation));

@@ -349,10 +349,6 @@ pub(super) fn status_act(set: &Value, status: &Status) -> Option<Act> {
 /// The same status again, on a newer version of the set.
 pub(super) fn status_again(set: &Value, former: &Act) -> Option<Act> {
     let Act::Update(resource, part, value) = former else { return None };
-    let mut again = value.clone();
-    let version = object::at(set, &["metadata", "resourceVersion"]).cloned().unwrap_or_default();
-    object::map_at(&mut again, &["metadata"]).insert("resourceVersion".to_owned(), version);
-    // The real controller sends the whole newest set: its uid is no precondition of what was computed before.
-    object::map_at(&mut again, &["metadata"]).insert("uid".to_owned(), json!(object::uid(set)));
+    let again = json!({"metadata": set.get("metadata"), "status": value.get("status")});
     Some(Act::Update(*resource, *part, again))
 }
