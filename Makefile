@@ -18,6 +18,11 @@ demo: build testbed ## See a canary, a bad version and its revert on a real cont
 test: lint testbed helm build ## Run everything: format, lints, licences, unit, property, golden and real-cluster tests
 	@tests/run
 
+.PHONY: conformance
+conformance: testbed build ## Compare the simulator with a real API server, request by request, for both ways to hold
+	@$(CARGO) test --quiet --package windlass-cluster-tests --test conformance -- --nocapture
+	@WINDLASS_TEST_HOLD=partition $(CARGO) test --quiet --package windlass-cluster-tests --test conformance -- --nocapture
+
 .PHONY: lint
 lint: ## Check format, lints (warnings are errors), licences and banned crates
 	@echo "== format"; $(CARGO) fmt --all --check

@@ -149,6 +149,21 @@ impl Resource {
         self.definition().scale
     }
 
+    /// Whether a replace has to say which version it replaces.
+    pub fn is_replaced_by_version(self) -> bool {
+        matches!(
+            self,
+            Self::RolloutPlugins
+                | Self::Leases
+                | Self::Budgets
+                | Self::Definitions
+                | Self::MutatingPolicies
+                | Self::MutatingBindings
+                | Self::ValidatingPolicies
+                | Self::ValidatingBindings
+        )
+    }
+
     /// Whether changes of its spec are counted.
     pub fn has_generation(self) -> bool {
         match self {

@@ -155,8 +155,10 @@ fn check(schema: &Value, value: &Value, path: &str, flaws: &mut Vec<Flaw>) {
     };
     if !fits {
         let expected = if either { "integer,string" } else { said };
+        // A status is checked by itself, so its fields are named from there.
+        let named = path.strip_prefix("status.").unwrap_or(path);
         let why =
-            format!("Invalid value: \"{found}\": {path} in body must be of type {expected}: \"{found}\"");
+            format!("Invalid value: \"{found}\": {named} in body must be of type {expected}: \"{found}\"");
         flaws.push(Flaw { field: path.to_owned(), reason: "FieldValueTypeInvalid", why });
         return;
     }

@@ -231,5 +231,9 @@ fn keep_stable(server: &Server, caller: &Caller, before: &Value, after: &mut Val
 fn denied(policy: &str, object: &Value, message: &str) -> Refusal {
     let why =
         format!("ValidatingAdmissionPolicy '{policy}' with binding '{policy}' denied request: {message}");
-    Refusal::forbidden(Resource::StatefulSets, &object::Key::of(object), &why)
+    let mut refusal = Refusal::forbidden(Resource::StatefulSets, &object::Key::of(object), &why);
+    if let Some(details) = &mut refusal.details {
+        details["causes"] = json!([{"message": why}]);
+    }
+    refusal
 }
