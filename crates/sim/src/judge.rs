@@ -91,6 +91,11 @@ impl Judge {
         self.record().people.note(deed);
     }
 
+    /// The image that everything starts with.
+    pub fn starts_with(&self, image: &str) {
+        self.record().people.start(image);
+    }
+
     /// A controller's clock was moved: it can no longer tell how long a pod has been ready.
     pub fn clock_moved(&self) {
         self.record().clock_moved = true;

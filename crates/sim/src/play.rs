@@ -134,6 +134,7 @@ impl Player {
         let mut chance = start.seed.map(Chance::new);
         let cluster = Cluster::new(server, Arc::new(clock.clone()));
         let judge = Judge::default();
+        judge.starts_with(start.image());
         let cast = Cast::new(everybody(start.seed.unwrap_or_default()), chance.as_mut().map(|it| it.fork(3)));
         let first = Controller::new(&cluster, &clock, &judge, chance.as_mut().map(|it| it.fork(4)));
         Self {
@@ -397,10 +398,15 @@ impl Player {
         for round in 0..ROUNDS {
             self.pass(Duration::from_secs(1200)).await;
             self.rest().await;
-            if !self.help(round) {
-                break;
+            let help = self.cluster.with(|server, _| help(server.store(), round));
+            let Some(help) = help else { break };
+            self.deed(&help);
+            if let Deed::Image(_) = help {
+                self.pass(Duration::from_secs(10)).await;
+                self.deed(&Deed::PromoteFull);
             }
         }
+        self.rest().await;
         let judge = self.judge.clone();
         let writes = self.writes();
         self.cluster.with(|server, now| judge.at_the_end(now, server.store()));
@@ -414,15 +420,6 @@ impl Player {
     fn writes(&self) -> u64 {
         self.controllers.iter().map(|it| it.line.writes()).sum()
     }
-
-    /// What a person does who reads the status and helps. False if no help is asked for that a person could give.
-    fn help(&mut self, round: usize) -> bool {
-        let needed = self.cluster.with(|server, _| help(server.store(), round));
-        if let Some(deed) = &needed {
-            self.deed(deed);
-        }
-        needed.is_some()
-    }
 }
 
 /// What would help, as the status says it: a promotion, pods, the end of a bad version, or another version at last.
@@ -433,11 +430,15 @@ fn help(store: &Store, round: usize) -> Option<Deed> {
     if reasons.contains(&"HoldForPerson") {
         return Some(Deed::Promote);
     }
-    if reasons.contains(&"ParkedAtZero") {
+    let set = store.all(Resource::StatefulSets).next().map(|(_, set)| set);
+    if set.is_some_and(|set| number(set, &["spec", "replicas"]) == Some(0))
+        && told(rollout, "phase") != "Healthy"
+    {
         return Some(Deed::Scale(3));
     }
-    // Pods that do not get ready with nobody disturbing: a bad version.
-    let stands = reasons.contains(&"WaitingForPods") && told(rollout, "phase") != "Healthy";
+    // Pods that do not get ready with nobody disturbing: a bad version. Where stable is bad as well, a broken pod of it
+    // keeps the next version from entering, and only all at once helps.
+    let stands = reasons.iter().any(|reason| matches!(*reason, "WaitingForPods" | "OneAtATime"));
     match round % 3 {
         _ if !stands => None,
         0 | 1 => Some(Deed::Abort),

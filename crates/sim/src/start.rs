@@ -59,8 +59,17 @@ impl Start {
 
     /// The container whose image changes: the first.
     pub fn container(&self) -> &str {
+        self.of_the_first_container("name")
+    }
+
+    /// Its image.
+    pub fn image(&self) -> &str {
+        self.of_the_first_container("image")
+    }
+
+    fn of_the_first_container(&self, field: &str) -> &str {
         let first = list(&self.set, &["spec", "template", "spec", "containers"]).first();
-        first.and_then(|container| text(container, &["name"])).unwrap_or_default()
+        first.and_then(|container| text(container, &[field])).unwrap_or_default()
     }
 
     /// A pod of the set, by its name.
