@@ -6,8 +6,9 @@ use std::time::Duration;
 
 use jiff::Timestamp;
 
-use crate::actors::{Actor, Order, Turn, View};
+use crate::actors::{Actor, Order};
 use crate::chance::Chance;
+use crate::cluster::{Seat, relist};
 use crate::resource::Resource;
 use crate::server::Server;
 use crate::store::{Change, Store};
@@ -24,22 +25,18 @@ pub struct Cast {
 }
 
 struct Member {
-    actor: Box<dyn Actor>,
-    view: View,
+    seat: Seat,
     heard: u64,
     news: BTreeMap<Resource, VecDeque<(Timestamp, Change)>>,
-    wake: Option<Timestamp>,
 }
 
 impl Cast {
     /// These actors, late by this chance.
     pub fn new(actors: Vec<Box<dyn Actor>>, lags: Option<Chance>) -> Self {
         let members = actors.into_iter().map(|actor| Member {
-            actor,
-            view: View::default(),
+            seat: Seat::new(actor),
             heard: 0,
             news: BTreeMap::new(),
-            wake: None,
         });
         Self { members: members.collect(), lags }
     }
@@ -52,15 +49,13 @@ impl Cast {
     /// Fate has something in store.
     pub fn order(&mut self, now: Timestamp, order: &Order) {
         for member in &mut self.members {
-            member.actor.ordered(now, order);
-            // Whoever it concerns wants to act on it.
-            member.wake = Some(now);
+            member.seat.ordered(now, order);
         }
     }
 
     /// When somebody has something to do.
-    pub fn next(&self) -> Option<Timestamp> {
-        self.members.iter().filter_map(Member::next).min()
+    pub fn next(&self, now: Timestamp) -> Option<Timestamp> {
+        self.members.iter().filter_map(|member| member.next(now)).min()
     }
 
     /// Lets everybody do what is due. True if somebody did something.
@@ -89,26 +84,31 @@ impl Member {
         if self.heard == store.revision() {
             return;
         }
-        let watches = self.actor.watches();
-        // A store that has forgotten what we did not hear would have to be listed; it remembers far more than a run.
-        let changes = store.since(self.heard).into_iter().flatten();
-        for change in changes.filter(|change| watches.contains(&change.resource)) {
+        let watches = self.seat.watches();
+        let changes: Vec<Change> = match store.since(self.heard) {
+            Some(changes) => changes.filter(|it| watches.contains(&it.resource)).cloned().collect(),
+            None => {
+                self.news.clear();
+                relist(store, watches, self.seat.view())
+            }
+        };
+        for change in changes {
             let lag = lags.as_mut().map_or(Duration::ZERO, |lags| lags.lag(LONGEST_LAG));
             let news = self.news.entry(change.resource).or_default();
             let due = now.checked_add(lag).unwrap_or(now);
             let due = news.back().map_or(due, |(before, _)| due.max(*before));
-            news.push_back((due, change.clone()));
+            news.push_back((due, change));
         }
         self.heard = store.revision();
     }
 
-    fn next(&self) -> Option<Timestamp> {
+    fn next(&self, now: Timestamp) -> Option<Timestamp> {
         let news = self.news.values().filter_map(|news| news.front().map(|(due, _)| *due));
-        news.chain(self.wake).min()
+        news.chain(self.seat.wants_turn(now)).min()
     }
 
     fn is_due(&self, now: Timestamp) -> bool {
-        self.next().is_some_and(|due| due <= now)
+        self.next(now).is_some_and(|due| due <= now)
     }
 
     fn take_turn(&mut self, now: Timestamp, server: &mut Server) -> bool {
@@ -117,22 +117,15 @@ impl Member {
                 && *due <= now
                 && let Some((_, change)) = news.pop_front()
             {
-                self.view.take(&change);
-                self.actor.notice(now, &self.view, &change);
+                self.seat.learn(now, &change);
             }
         }
-        let Turn { acts, wake } = self.actor.turn(now, &self.view);
-        self.wake = wake;
-        let caller = self.actor.caller();
+        let acts = self.seat.act(now);
+        let caller = self.seat.caller();
         for act in &acts {
             let answer = act.send(now, &caller, server);
-            self.actor.answered(now, act, answer.as_ref());
+            self.seat.answered(now, act, answer.as_ref());
         }
-        let acted = !acts.is_empty();
-        // Whoever acted or was refused may want to go on at once, or to try again later: it is asked.
-        if acted {
-            self.wake = Some(now);
-        }
-        acted
+        !acts.is_empty()
     }
 }

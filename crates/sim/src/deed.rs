@@ -2,13 +2,15 @@
 
 use jiff::SignedDuration;
 use serde_json::{Value, json};
+use windlass_workloads::Holder;
 
+use crate::actors::person;
 use crate::actors::{Act, Misbehaviour, Order, Whom};
-use crate::object::{Key, Object, at, list, map_at, text};
+use crate::object::{Key, map_at, text};
 use crate::resource::Resource;
-use crate::script::{Behaviour, Deed, Given, NodeState};
+use crate::script::{Behaviour, Deed, NodeState};
 use crate::server::{Caller, Deletion, Part, Patch};
-use crate::start::{self, NAME, NAMESPACE};
+use crate::start::{self, Start};
 use crate::store::Store;
 
 /// As whom people write.
@@ -17,46 +19,47 @@ pub(crate) fn person() -> Caller {
 }
 
 /// The requests of a deed, as things stand.
-pub(crate) fn acts(deed: &Deed, given: &Given, store: &Store) -> Vec<Act> {
-    let rollout = || Key::new(NAMESPACE, NAME);
-    let set = || Key::new(NAMESPACE, NAME);
-    let flag = |field: &str| {
-        let body = json!({"status": {field: true}});
-        vec![Act::Patch(Resource::RolloutPlugins, rollout(), Part::Status, Patch::Merge(body))]
-    };
-    let spec = |resource, key, body: Value| {
-        vec![Act::Patch(resource, key, Part::Whole, Patch::Merge(json!({"spec": body})))]
+pub(crate) fn acts(deed: &Deed, start: &Start, store: &Store) -> Vec<Act> {
+    let (set, rollout) = (start.set_key(), start.rollout_key());
+    let spec = |resource, key: &Key, body: Value| {
+        vec![Act::Patch(resource, key.clone(), Part::Whole, Patch::Merge(json!({"spec": body})))]
     };
     match deed {
-        Deed::Image(image) => set_image(image),
-        Deed::Scale(pods) => spec(Resource::StatefulSets, set(), json!({"replicas": pods})),
-        Deed::Promote => promote(store.get(Resource::RolloutPlugins, &rollout())),
-        Deed::PromoteFull => flag("promoteFull"),
-        Deed::Abort => flag("abort"),
-        Deed::Restart => flag("restart"),
-        Deed::Pause => spec(Resource::RolloutPlugins, rollout(), json!({"paused": true})),
-        Deed::Resume => spec(Resource::RolloutPlugins, rollout(), json!({"paused": false})),
+        Deed::Image(image) => store
+            .get(Resource::StatefulSets, &set)
+            .and_then(|set| person::set_image(set, start.container(), image))
+            .into_iter()
+            .collect(),
+        Deed::Scale(pods) => vec![person::scale(&set, i32::try_from(*pods).unwrap_or(i32::MAX))],
+        Deed::Promote => store
+            .get(Resource::RolloutPlugins, &rollout)
+            .and_then(|it| person::promote(it))
+            .into_iter()
+            .collect(),
+        Deed::PromoteFull => vec![person::promote_full(&rollout)],
+        Deed::Abort => vec![person::abort(&rollout)],
+        Deed::Restart => vec![person::restart(&rollout)],
+        Deed::Pause => vec![person::pause(&rollout)],
+        Deed::Resume => vec![person::resume(&rollout)],
         Deed::Steps(steps) => spec(
             Resource::RolloutPlugins,
-            rollout(),
+            &rollout,
             json!({"strategy": {"canary": {"steps": start::steps(steps)}}}),
         ),
-        Deed::DeletePod(pod) => vec![delete(Resource::Pods, Key::new(NAMESPACE, pod))],
-        Deed::EvictPod(pod) => vec![Act::Evict(Key::new(NAMESPACE, pod))],
-        Deed::DeleteRollout => vec![delete(Resource::RolloutPlugins, rollout())],
-        Deed::CreateRollout => vec![Act::Create(Resource::RolloutPlugins, start::rollout(given, NAME))],
-        Deed::SecondRollout => {
-            vec![Act::Create(Resource::RolloutPlugins, start::rollout(given, "another"))]
-        }
+        Deed::DeletePod(pod) => vec![person::delete_pod(&start.pod_key(pod))],
+        Deed::EvictPod(pod) => vec![Act::Evict(start.pod_key(pod))],
+        Deed::DeleteRollout => vec![person::delete_rollout(&rollout)],
+        Deed::CreateRollout => vec![Act::Create(Resource::RolloutPlugins, start.rollout.clone())],
+        Deed::SecondRollout => vec![second_rollout(start)],
         Deed::Partition(partition) => spec(
             Resource::StatefulSets,
-            set(),
+            &set,
             json!({"updateStrategy": {"rollingUpdate": {"partition": partition}}}),
         ),
-        Deed::Reapply => reapply(given),
-        Deed::Quota(pods) => quota(*pods, store),
+        Deed::Reapply => vec![reapply(start)],
+        Deed::Quota(pods) => quota(*pods, &set.namespace, store),
         Deed::Pod(..) | Deed::Node(..) => Vec::new(),
-        Deed::Policies(on) => policies(*on, given, store),
+        Deed::Policies(on) => policies(*on, start.holder, store),
     }
 }
 
@@ -64,34 +67,25 @@ fn delete(resource: Resource, key: Key) -> Act {
     Act::Delete(resource, key, Deletion::default())
 }
 
-/// `kubectl set image`.
-fn set_image(image: &str) -> Vec<Act> {
-    let body = json!({"spec": {"template": {"spec": {"containers": [{"name": "app", "image": image}]}}}});
-    vec![Act::Patch(Resource::StatefulSets, Key::new(NAMESPACE, NAME), Part::Whole, Patch::Strategic(body))]
-}
-
 /// A new image in the same write as the partition that holds it.
-pub(crate) fn held_image(image: &str) -> Act {
+pub(crate) fn held_image(image: &str, start: &Start) -> Act {
     let body = json!({"spec": {
-        "template": {"spec": {"containers": [{"name": "app", "image": image}]}},
+        "template": {"spec": {"containers": [{"name": start.container(), "image": image}]}},
         "updateStrategy": {"rollingUpdate": {"partition": i32::MAX}},
     }});
-    Act::Patch(Resource::StatefulSets, Key::new(NAMESPACE, NAME), Part::Whole, Patch::Strategic(body))
+    Act::Patch(Resource::StatefulSets, start.set_key(), Part::Whole, Patch::Strategic(body))
 }
 
-/// `kubectl windlass promote`: the pause that is shown, and no other; nothing if none is shown.
-fn promote(rollout: Option<&Object>) -> Vec<Act> {
-    let Some(rollout) = rollout.filter(|it| !list(it, &["status", "pauseConditions"]).is_empty()) else {
-        return Vec::new();
-    };
-    let version = at(rollout, &["metadata", "resourceVersion"]);
-    let body = json!({"metadata": {"resourceVersion": version}, "status": {"pauseConditions": null}});
-    vec![Act::Patch(Resource::RolloutPlugins, Key::of(rollout), Part::Status, Patch::Merge(body))]
+/// Another rollout that names the same set.
+fn second_rollout(start: &Start) -> Act {
+    let mut second = start.rollout.clone();
+    map_at(&mut second, &["metadata"]).insert("name".to_owned(), json!("another"));
+    Act::Create(Resource::RolloutPlugins, second)
 }
 
 /// What a tool does that knows the manifest of the start, with a partition in it.
-fn reapply(given: &Given) -> Vec<Act> {
-    let mut manifest = start::set(given);
+fn reapply(start: &Start) -> Act {
+    let mut manifest = start.set.clone();
     let spec = map_at(&mut manifest, &["spec"]);
     // The number of pods is an autoscaler's.
     spec.remove("replicas");
@@ -99,16 +93,11 @@ fn reapply(given: &Given) -> Vec<Act> {
         "updateStrategy".to_owned(),
         json!({"type": "RollingUpdate", "rollingUpdate": {"partition": 0}}),
     );
-    vec![Act::Patch(
-        Resource::StatefulSets,
-        Key::new(NAMESPACE, NAME),
-        Part::Whole,
-        Patch::Strategic(manifest),
-    )]
+    Act::Patch(Resource::StatefulSets, start.set_key(), Part::Whole, Patch::Strategic(manifest))
 }
 
-fn quota(pods: Option<u32>, store: &Store) -> Vec<Act> {
-    let key = Key::new(NAMESPACE, "pods");
+fn quota(pods: Option<u32>, namespace: &str, store: &Store) -> Vec<Act> {
+    let key = Key::new(namespace, "pods");
     let there = store.get(Resource::Quotas, &key).is_some();
     match (pods, there) {
         (None, true) => vec![delete(Resource::Quotas, key)],
@@ -125,9 +114,9 @@ fn quota(pods: Option<u32>, store: &Store) -> Vec<Act> {
 }
 
 /// What fate has in store, if the deed is none of people's.
-pub(crate) fn orders(deed: &Deed) -> Vec<Order> {
+pub(crate) fn orders(deed: &Deed, start: &Start) -> Vec<Order> {
     match deed {
-        Deed::Pod(pod, behaviour) => fate(Key::new(NAMESPACE, pod), *behaviour),
+        Deed::Pod(pod, behaviour) => fate(start.pod_key(pod), *behaviour),
         Deed::Node(node, NodeState::Lost) => vec![Order::NodeLost(node.clone())],
         Deed::Node(node, NodeState::Back) => vec![Order::NodeBack(node.clone())],
         _ => Vec::new(),
@@ -154,8 +143,8 @@ fn fate(pod: Key, behaviour: Behaviour) -> Vec<Order> {
     vec![Order::Pod { pod, whom, misbehaviour }]
 }
 
-fn policies(on: bool, given: &Given, store: &Store) -> Vec<Act> {
-    let all = start::policies(given.holder);
+fn policies(on: bool, holder: Holder, store: &Store) -> Vec<Act> {
+    let all = start::policies(holder);
     let there = |resource: &Resource, object: &Value| {
         store.get(*resource, &Key::new("", text(object, &["metadata", "name"]).unwrap_or_default())).is_some()
     };

@@ -35,7 +35,7 @@ pub use clock::{ORIGIN, VirtualClock};
 pub use fault::{Faulty, Line};
 pub use judge::{Judge, Violation};
 pub use object::{Key, Object};
-pub use play::{Ending, Outcome, Statistics, play};
+pub use play::{Ending, Outcome, Statistics, play, play_from};
 pub use refusal::Refusal;
 pub use resource::Resource;
 pub use selector::Selector;

@@ -20,10 +20,10 @@ use crate::deed;
 use crate::judge::{Judge, Violation, is_available, pods_of, rollout, told};
 use crate::object::{is_going, label, list, number, text};
 use crate::resource::Resource;
-use crate::script::{Behaviour, Condition, Deed, Fault, Given, Line, NodeState, Script};
+use crate::script::{Behaviour, Condition, Deed, Fault, Line, NodeState, Script};
 use crate::server::Server;
 use crate::service::Cluster;
-use crate::start::{self, NAME};
+use crate::start::{self, Start};
 use crate::store::Store;
 use crate::timeline::Timeline;
 
@@ -91,15 +91,20 @@ pub enum Ending {
 
 /// Plays a script to its end.
 pub fn play(script: &Script, ending: Ending) -> std::io::Result<Outcome> {
+    play_from(Start::from(&script.given), &script.lines, ending)
+}
+
+/// Plays what happens to a set and its rollout.
+pub fn play_from(start: Start, lines: &[Line], ending: Ending) -> std::io::Result<Outcome> {
     let runtime = tokio::runtime::Builder::new_current_thread().enable_time().start_paused(true).build()?;
-    Ok(runtime.block_on(async { Player::new(script).play(&script.lines, ending).await }))
+    Ok(runtime.block_on(async { Player::new(start).play(lines, ending).await }))
 }
 
 struct Player {
     cluster: Cluster,
     cast: Cast,
     clock: VirtualClock,
-    given: Given,
+    start: Start,
     controllers: Vec<Controller>,
     judge: Judge,
     timeline: Timeline,
@@ -114,31 +119,28 @@ struct Player {
 }
 
 impl Player {
-    fn new(script: &Script) -> Self {
+    fn new(start: Start) -> Self {
         let clock = VirtualClock::start();
-        let given = script.given.clone();
         let mut server = Server::default();
-        let objects = start::furniture(given.nodes).into_iter().chain(start::policies(given.holder));
-        let own = [
-            (Resource::StatefulSets, start::set(&given)),
-            (Resource::RolloutPlugins, start::rollout(&given, NAME)),
-        ];
+        let furniture = start::furniture(start.nodes).into_iter().chain(start::policies(start.holder));
+        let own =
+            [(Resource::StatefulSets, start.set.clone()), (Resource::RolloutPlugins, start.rollout.clone())];
         let mut stuck = Vec::new();
-        for (resource, object) in objects.chain(own) {
+        for (resource, object) in furniture.chain(start.more.clone()).chain(own) {
             if let Err(refusal) = server.create(clock.now(), &deed::person(), resource, object) {
                 stuck.push(format!("start: {}", refusal.message));
             }
         }
-        let mut chance = given.seed.map(Chance::new);
+        let mut chance = start.seed.map(Chance::new);
         let cluster = Cluster::new(server, Arc::new(clock.clone()));
         let judge = Judge::default();
-        let cast = Cast::new(everybody(given.seed.unwrap_or_default()), chance.as_mut().map(|it| it.fork(3)));
+        let cast = Cast::new(everybody(start.seed.unwrap_or_default()), chance.as_mut().map(|it| it.fork(3)));
         let first = Controller::new(&cluster, &clock, &judge, chance.as_mut().map(|it| it.fork(4)));
         Self {
             cluster,
             cast,
             clock,
-            given,
+            start,
             controllers: vec![first],
             judge,
             timeline: Timeline::default(),
@@ -196,15 +198,15 @@ impl Player {
 
     fn deed(&mut self, deed: &Deed) {
         let now = self.clock.now();
-        for order in deed::orders(deed) {
+        for order in deed::orders(deed, &self.start) {
             self.cast.order(now, &order);
         }
         if let Deed::Pod(pod, _) = deed {
             self.ordered.insert(pod.clone());
         }
-        let given = &self.given;
+        let start = &self.start;
         let refused: Vec<String> = self.cluster.with(|server, now| {
-            let acts = deed::acts(deed, given, server.store());
+            let acts = deed::acts(deed, start, server.store());
             acts.iter()
                 .filter_map(|act| act.send(now, &deed::person(), server).err())
                 .map(|refusal| refusal.message)
@@ -219,7 +221,7 @@ impl Player {
         // Where there is no mutating policy, the refusal says what to write as well, and a person does so.
         if let (Deed::Image(image), false) = (deed, refused.is_empty()) {
             self.cluster.with(|server, now| {
-                deed::held_image(image).send(now, &deed::person(), server).err();
+                deed::held_image(image, start).send(now, &deed::person(), server).err();
             });
         }
     }
@@ -352,7 +354,7 @@ impl Player {
 
     /// When somebody has something to do.
     fn next(&self) -> Option<Instant> {
-        let actors = self.cast.next().map(|at| self.clock.instant(at));
+        let actors = self.cast.next(self.clock.now()).map(|at| self.clock.instant(at));
         let controllers = self.controllers.iter().filter_map(Controller::next).min();
         actors.into_iter().chain(controllers).chain(self.takeover).chain(self.retire).min()
     }
@@ -388,7 +390,7 @@ impl Player {
         let mut amends = vec![Deed::Quota(None), Deed::Policies(true), Deed::Resume];
         let ordered = std::mem::take(&mut self.ordered);
         amends.extend(ordered.into_iter().map(|pod| Deed::Pod(pod, Behaviour::Well)));
-        amends.extend((1..=self.given.nodes).map(|node| Deed::Node(format!("node-{node}"), NodeState::Back)));
+        amends.extend((1..=self.start.nodes).map(|node| Deed::Node(format!("node-{node}"), NodeState::Back)));
         for deed in &amends {
             self.deed(deed);
         }

@@ -5,6 +5,7 @@ use jiff::Timestamp;
 use serde_json::{Value, json};
 use windlass_workloads::{DEFAULT_IDENTITY, Holder, wanted_policies};
 
+use crate::object::{Key, list, text};
 use crate::refusal::Refusal;
 use crate::resource::Resource;
 use crate::script::{Given, GivenStep, Overdue};
@@ -14,6 +15,59 @@ use crate::server::{Caller, Server};
 pub const NAMESPACE: &str = "default";
 /// The name of the set and of the rollout in scripts.
 pub const NAME: &str = "web";
+
+/// What a play starts with, besides the furniture.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Start {
+    /// The StatefulSet.
+    pub set: Value,
+    /// Its rollout.
+    pub rollout: Value,
+    /// Whatever else there is.
+    pub more: Vec<Belonging>,
+    /// What holds a new template.
+    pub holder: Holder,
+    /// How many nodes.
+    pub nodes: u32,
+    /// The seed of delays and order; none for a cluster that is never late.
+    pub seed: Option<u64>,
+}
+
+impl From<&Given> for Start {
+    fn from(given: &Given) -> Self {
+        Self {
+            set: set(given),
+            rollout: rollout(given, NAME),
+            more: Vec::new(),
+            holder: given.holder,
+            nodes: given.nodes,
+            seed: given.seed,
+        }
+    }
+}
+
+impl Start {
+    /// The set, by namespace and name.
+    pub fn set_key(&self) -> Key {
+        Key::of(&self.set)
+    }
+
+    /// The rollout, by namespace and name.
+    pub fn rollout_key(&self) -> Key {
+        Key::of(&self.rollout)
+    }
+
+    /// The container whose image changes: the first.
+    pub fn container(&self) -> &str {
+        let first = list(&self.set, &["spec", "template", "spec", "containers"]).first();
+        first.and_then(|container| text(container, &["name"])).unwrap_or_default()
+    }
+
+    /// A pod of the set, by its name.
+    pub fn pod_key(&self, pod: &str) -> Key {
+        Key::new(self.set_key().namespace, pod)
+    }
+}
 
 /// An object and where it belongs.
 pub type Belonging = (Resource, Value);

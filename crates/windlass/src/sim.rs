@@ -66,7 +66,7 @@ async fn act(cluster: Cluster) {
         written.borrow_and_update();
         let wait = cluster.with(|server, now| {
             cast.play(now, server);
-            cast.next().map(|next| Duration::try_from(next.duration_since(now)).unwrap_or_default())
+            cast.next(now).map(|next| Duration::try_from(next.duration_since(now)).unwrap_or_default())
         });
         let due = async {
             match wait {

@@ -31,8 +31,8 @@ fn contents<'a>(view: &'a View, namespace: &'a str) -> impl Iterator<Item = (Res
 }
 
 fn let_go(namespace: &str) -> Act {
-    let change = json!({"metadata": {"finalizers": null}, "spec": {"finalizers": []}});
-    Act::Patch(Resource::Namespaces, Key::new("", namespace), Part::Whole, Patch::Merge(change))
+    let change = json!({"spec": {"finalizers": []}});
+    Act::Patch(Resource::Namespaces, Key::new("", namespace), Part::Finalizers, Patch::Merge(change))
 }
 
 impl Actor for Namespaces {

@@ -106,7 +106,7 @@ pub fn set_template(set: &Value, template: &Value) -> Act {
 /// Another number of replicas.
 pub fn scale(set: &Key, replicas: i32) -> Act {
     let change = Patch::Merge(json!({"spec": {"replicas": replicas}}));
-    Act::Patch(Resource::StatefulSets, set.clone(), Part::Whole, change)
+    Act::Patch(Resource::StatefulSets, set.clone(), Part::Scale, change)
 }
 
 /// Deletes a pod.
