@@ -28,7 +28,8 @@ fn kubectl_gets_by_labels_fields_and_output_forms() {
     assert_eq!(names(&["get", "sts", "web", "-o", "jsonpath={.spec.replicas}"]), "3");
     assert!(names(&["get", "sts", "web", "-o", "yaml"]).contains("podManagementPolicy: OrderedReady"));
     assert!(names(&["get", "nodes", "-o", "wide"]).contains("INTERNAL-IP"));
-    assert!(names(&["get", "all"]).contains("statefulset.apps/web"));
+    let all = names(&["get", "all"]);
+    assert!(all.contains("statefulset.apps/web") && all.contains("rolloutplugin.argoproj.io/web"), "{all}");
     assert!(served.refused(&["get", "pods", "none"]).contains("pods \"none\" not found"));
     assert!(served.refused(&["get", "unicorns"]).contains("doesn't have a resource type"));
 }
