@@ -6,6 +6,7 @@ mod discovery;
 mod form;
 mod list;
 mod openapi;
+mod protobuf;
 mod strict;
 mod table;
 mod watch;

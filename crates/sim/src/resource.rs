@@ -117,6 +117,7 @@ impl Resource {
     pub fn categories(self) -> &'static [&'static str] {
         match self {
             Self::Pods | Self::Services | Self::StatefulSets => &["all"],
+            Self::RolloutPlugins => &["all", "windlass"],
             Self::Definitions
             | Self::MutatingPolicies
             | Self::MutatingBindings

@@ -5,6 +5,7 @@ use std::collections::BTreeMap;
 use serde_json::{Value, json};
 
 use super::form::Form;
+use super::protobuf;
 use super::watch::{Start, Watch};
 use crate::object::{self, Key, map_at, number, text};
 use crate::refusal::Refusal;
@@ -60,7 +61,8 @@ impl Request {
                 .map_err(|error| Refusal::bad_request(format!("error decoding YAML: {error}")));
         }
         if self.content_type.contains("protobuf") {
-            return Err(Refusal::unsupported("application/json, application/yaml"));
+            return protobuf::read(&self.body)
+                .ok_or_else(|| Refusal::unsupported("application/json, application/yaml"));
         }
         Err(Refusal::bad_request("the object provided is unrecognized: it is not JSON"))
     }
@@ -310,7 +312,8 @@ fn is_subresource_of_namespace(rest: &[&str]) -> bool {
 
 /// The object in the body, with the namespace and the name that the path says.
 fn body(request: &Request, resource: Resource, key: &Key) -> Result<Value, Refusal> {
-    if !matches!(request.content_type.split(';').next(), Some("" | "application/json" | "application/yaml")) {
+    let readable = ["", "application/json", "application/yaml", "application/vnd.kubernetes.protobuf"];
+    if !readable.contains(&request.content_type.split(';').next().unwrap_or_default()) {
         let accepted = "application/json, application/yaml, application/vnd.kubernetes.protobuf";
         return Err(Refusal::unsupported(accepted));
     }

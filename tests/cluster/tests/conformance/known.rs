@@ -22,6 +22,7 @@ pub(crate) const KNOWN: &[(&str, &str)] = &[
         "other kinds as tables: /metadata/finalizers",
         "claims are not protected by a finalizer: the controller that takes it off is not played",
     ),
+    ("/storageVersionHash", "how a resource is stored is nobody's business here"),
     (
         "a path that names nothing is not found: /body",
         "an unknown group is refused as an unknown resource is, not as a page that is missing",
@@ -61,9 +62,11 @@ pub(crate) fn known() -> impl Iterator<Item = &'static (&'static str, &'static s
     KNOWN.iter().chain(more)
 }
 
-pub(crate) fn is_known(case: &str, place: &str) -> bool {
-    known().any(|(known, _)| match known.split_once(": ") {
+/// The entry that a difference is known by.
+pub(crate) fn known_as(case: &str, place: &str) -> Option<&'static str> {
+    let entry = known().find(|(known, _)| match known.split_once(": ") {
         Some((only, end)) => only == case && place.ends_with(end),
         None => place.ends_with(known),
-    })
+    });
+    entry.map(|(known, _)| *known)
 }

@@ -337,6 +337,7 @@ fn others() -> Vec<Case> {
                 ),
             ],
         ),
+        case("our group is discovered", [get("/apis/argoproj.io"), get("/apis/argoproj.io/v1alpha1")]),
         case(
             "a namespace has a life cycle",
             [get("ns/{ns}"), patch(MERGE, "ns/{ns}", json!({"metadata": {"labels": {"team": "data"}}}))],

@@ -1,6 +1,6 @@
 //! Looking: get, describe, explain, events.
 
-use crate::served::{Served, rows};
+use crate::served::{PATIENCE, Served, rows};
 
 #[test]
 fn kubectl_gets_rollouts_sets_and_pods() {
@@ -28,7 +28,8 @@ fn kubectl_gets_by_labels_fields_and_output_forms() {
     assert_eq!(names(&["get", "sts", "web", "-o", "jsonpath={.spec.replicas}"]), "3");
     assert!(names(&["get", "sts", "web", "-o", "yaml"]).contains("podManagementPolicy: OrderedReady"));
     assert!(names(&["get", "nodes", "-o", "wide"]).contains("INTERNAL-IP"));
-    assert!(names(&["get", "all"]).contains("statefulset.apps/web"));
+    let all = names(&["get", "all"]);
+    assert!(all.contains("statefulset.apps/web") && all.contains("rolloutplugin.argoproj.io/web"), "{all}");
     assert!(served.refused(&["get", "pods", "none"]).contains("pods \"none\" not found"));
     assert!(served.refused(&["get", "unicorns"]).contains("doesn't have a resource type"));
 }
@@ -55,4 +56,18 @@ fn kubectl_explains_and_knows_what_there_is() {
     assert!(served.ok(&["version"]).contains("Server Version: v1.36"));
     assert!(served.ok(&["auth", "whoami"]).contains("admin"));
     assert_eq!(served.ok(&["auth", "can-i", "delete", "pods"]).trim(), "yes");
+}
+
+#[test]
+fn kubectl_watches_rows_and_events() {
+    let served = Served::with_a_rollout();
+    served.ok(&["set", "image", "sts/web", "app=app:v2"]);
+    served.ok(&["wait", "--for=jsonpath={.status.phase}=Paused", "rp/web", PATIENCE]);
+    let events = served.ok(&["events", "--for=rp/web"]);
+    assert!(events.contains("RolloutPluginPaused"), "{events}");
+    // A watch that is cut by its time limit has shown what is there.
+    let output = served.kubectl(&["get", "pods", "--watch", "--request-timeout=1s"], "");
+    let printed = String::from_utf8_lossy(&output.stdout).into_owned();
+    assert_eq!(rows(&printed)[0], ["NAME", "READY", "STATUS", "RESTARTS", "AGE"]);
+    assert!(printed.contains("web-2"), "{printed}");
 }

@@ -27,6 +27,9 @@ fn kubectl_is_told_of_fields_that_nobody_knows() {
     let output = served.kubectl(&["apply", "-f", "-"], &rollout);
     let said = String::from_utf8_lossy(&output.stderr).into_owned();
     assert!(!output.status.success() && said.contains("unknown field \"spec.surprise\""), "{said}");
+    let output = served.kubectl(&["apply", "--validate=warn", "-f", "-"], &rollout);
+    let said = String::from_utf8_lossy(&output.stderr).into_owned();
+    assert!(output.status.success() && said.contains("Warning: unknown field \"spec.surprise\""), "{said}");
 }
 
 #[test]
@@ -85,13 +88,12 @@ fn kubectl_scales_labels_patches_replaces_and_deletes() {
 #[test]
 fn kubectl_cordons_drains_and_makes_namespaces() {
     let served = Served::start();
-    let namespace = "{apiVersion: v1, kind: Namespace, metadata: {name: data}}";
-    served.ok_with(&["create", "-f", "-"], namespace);
-    let settings =
-        "{apiVersion: v1, kind: ConfigMap, metadata: {name: settings, namespace: data}, data: {a: b}}";
-    served.ok_with(&["create", "-f", "-"], settings);
+    served.ok(&["create", "namespace", "data"]);
+    served.ok(&["create", "configmap", "settings", "--namespace=data", "--from-literal=a=b"]);
     let data = served.ok(&["get", "configmap/settings", "--namespace=data", "-o", "jsonpath={.data.a}"]);
     assert_eq!(data, "b");
+    served.ok(&["delete", "namespace", "data", PATIENCE]);
+    assert!(served.refused(&["get", "configmap/settings", "--namespace=data"]).contains("not found"));
     served.ok(&["cordon", "node-1"]);
     assert!(served.ok(&["get", "nodes"]).contains("Ready,SchedulingDisabled"));
     served.ok(&["drain", "node-1", "--ignore-daemonsets", "--force", PATIENCE]);
