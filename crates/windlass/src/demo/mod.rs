@@ -102,21 +102,27 @@ async fn demo(arguments: &DemoArguments) -> Result<(), Failure> {
 
 /// What a person can do now.
 fn invitation(kubeconfig: &std::path::Path) -> String {
-    let windlass = std::env::args().next().unwrap_or_else(|| "windlass".to_owned());
+    let windlass = called();
     format!(
         "
 The cluster stays until Ctrl-C. In another terminal:
 
   export KUBECONFIG={}
   kubectl set image sts/db db=app:v4-slow
-  kubectl windlass get db --watch         (without kubectl: {windlass} get db --watch)
+  kubectl windlass get db --watch
   kubectl windlass promote db
   kubectl windlass abort db
 
+`kubectl windlass` is this program: without kubectl, say {windlass} get db.
 Images that end in -slow, -never, -crash, -pull, -flaky or -sticky do what they say.
 ",
         kubeconfig.display()
     )
+}
+
+/// This program, as it was called.
+fn called() -> String {
+    std::env::args().next().unwrap_or_else(|| "windlass".to_owned())
 }
 
 fn farewell(real: bool) -> String {
@@ -125,13 +131,14 @@ fn farewell(real: bool) -> String {
     } else {
         "That was the real controller in a cluster in memory."
     };
+    let windlass = called();
     format!(
         "
 {played} What would you like next?
 
-  windlass demo --stay           the same, and then it is yours
-  windlass plan -f web.yaml      what your own rollout would do
-  docs/getting-started.md        your first rollout, step by step
+  the same, and then it is yours      {windlass} demo --stay
+  what your own rollout would do      {windlass} plan -f web.yaml
+  your first rollout, step by step    docs/getting-started.md
 "
     )
 }

@@ -159,5 +159,7 @@ fn is_back(picture: &Picture) -> bool {
     let fine = picture.pods.iter().map(PodView::of).filter(|pod| {
         pod.revision.as_ref() == stable && pod.ready_since.is_some() && pod.terminating_since.is_none()
     });
-    status.aborted && stable.is_some() && fine.count() == wanted
+    // The rollout says so, and it is so.
+    let told = status.aborted && status.available_replicas == status.replicas && stable.is_some();
+    told && fine.count() == wanted
 }

@@ -10,7 +10,7 @@ use kube::config::{AuthInfo, KubeConfigOptions, Kubeconfig};
 use kube::{Client, Config};
 use serde::Deserialize;
 use tokio::io::{AsyncBufReadExt, AsyncWriteExt, BufReader};
-use tokio::process::{Child, Command};
+use tokio::process::{Child, ChildStdin, Command};
 use tokio::task::JoinHandle;
 use windlass_controller::{HolderChoice, RunError, Scope, Settings, WallClock};
 
@@ -28,6 +28,8 @@ Elsewhere: WINDLASS_TESTBED=FOLDER windlass demo --real, with the folder that te
 /// A real control plane, and the controller.
 pub(super) struct Real {
     testbed: Child,
+    /// Open as long as it is wanted; waiting for the process would close it if it were left there.
+    _input: Option<ChildStdin>,
     ready: Ready,
     client: Client,
     controller: JoinHandle<Result<(), RunError>>,
@@ -52,7 +54,7 @@ impl Real {
     pub(super) async fn start() -> Result<Self, Failure> {
         let programs = programs().await?;
         Terminal::warn("Starting a real control plane, and installing Windlass in it …");
-        let (testbed, ready) = testbed(&programs).await?;
+        let (mut testbed, ready) = testbed(&programs).await?;
         let kubectl = Kubectl { program: programs.join("kubectl"), kubeconfig: &ready.kubeconfig };
         kubectl.run(&["apply", "-f", "-"], &manifests::without_controller()?).await?;
         let established = ["wait", "--for=condition=Established", "crd/rolloutplugins.argoproj.io"];
@@ -71,7 +73,7 @@ impl Real {
         let controller =
             tokio::spawn(windlass_controller::run(controller, settings, Arc::new(WallClock), never));
         let client = client(&ready.developer_kubeconfig, None).await?;
-        Ok(Self { testbed, ready, client, controller })
+        Ok(Self { _input: testbed.stdin.take(), testbed, ready, client, controller })
     }
 
     pub(super) fn client(&self) -> Client {
@@ -103,8 +105,9 @@ impl Real {
 async fn programs() -> Result<PathBuf, Failure> {
     if let Some(folder) = std::env::var_os(PROGRAMS).map(PathBuf::from) {
         let found = folder.join("testbed").exists();
-        let missing =
-            || Failure::Refused(format!("{PROGRAMS}={}: there is no testbed in it", folder.display()));
+        let missing = || {
+            Failure::Refused(format!("{PROGRAMS}={}: there is no testbed in it\n{HELP}", folder.display()))
+        };
         return if found { Ok(folder) } else { Err(missing()) };
     }
     let beside = [std::env::current_exe().ok(), std::env::current_dir().ok().map(|it| it.join("."))];

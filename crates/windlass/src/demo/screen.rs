@@ -45,7 +45,7 @@ impl Screen {
     /// A scene begins.
     pub(super) fn begin(&mut self, now: Timestamp, scene: &Scene) -> Result<(), Failure> {
         self.number += 1;
-        let title = paint(BOLD, &format!("{}/{}  {}", self.number, self.scenes, scene.title));
+        let title = paint(BOLD, &format!("{}/{} {}", self.number, self.scenes, scene.title));
         let command = format!("$ {}", scene.command);
         match &mut self.kind {
             Kind::Moving { said, .. } => {
@@ -106,7 +106,7 @@ impl Screen {
         let scenes: String = over.iter().map(|title| format!("✔ {title}\n")).collect();
         let (columns, _) = self.terminal.size().unwrap_or((WIDTH, 0));
         let picture = self.picture.as_ref().map(|picture| fitting(now, picture, columns, 0));
-        self.terminal.print(&format!("{scenes}\n{}", picture.unwrap_or_default()))
+        self.terminal.print(&format!("{}\n{scenes}", picture.unwrap_or_default()))
     }
 
     /// Says something outside the scenes.
