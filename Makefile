@@ -11,8 +11,13 @@ help: ## Say what each target does
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  make %-16s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
 
 .PHONY: demo
-demo: build testbed ## See a canary, a bad version and its revert on a real control plane (about a minute)
-	@demo/run
+demo: ## See a canary, a bad version and its revert; no cluster needed (under a minute; ARGS=--stay keeps it open)
+	@$(CARGO) build --package windlass
+	@target/debug/windlass demo $(ARGS)
+
+.PHONY: demo-real
+demo-real: build testbed ## The same on a real control plane
+	@demo/run $(ARGS)
 
 .PHONY: test
 test: lint testbed helm build ## Run everything: format, lints, licences, unit, property, golden and real-cluster tests

@@ -68,7 +68,8 @@ fn election(connection: &Connection, arguments: &ControllerArguments) -> Electio
     }
 }
 
-fn stop_signal() -> Result<impl Future<Output = ()> + Send + 'static, Failure> {
+/// Ready when somebody asks the program to end.
+pub(crate) fn stop_signal() -> Result<impl Future<Output = ()> + Send + 'static, Failure> {
     let listen =
         |kind| signal(kind).map_err(|error| Failure::Refused(format!("cannot listen for signals: {error}")));
     let (mut terminate, mut interrupt) = (listen(SignalKind::terminate())?, listen(SignalKind::interrupt())?);
