@@ -29,7 +29,7 @@ use crate::store::{Change, ChangeKind};
 
 pub use disruption::Disruption;
 pub use garbage::Garbage;
-pub use kubelet::{Kubelets, Misbehaviour, Order, Whom};
+pub use kubelet::{Kubelets, Misbehaviour, Order, Pace, Whom};
 pub use namespaces::Namespaces;
 pub use node_lifecycle::NodeLifecycle;
 pub use scheduler::Scheduler;

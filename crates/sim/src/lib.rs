@@ -37,7 +37,7 @@ pub use fault::{Faulty, Line};
 pub use judge::{Judge, Violation};
 pub use live::Live;
 pub use object::{Key, Object};
-pub use play::{Ending, Outcome, Statistics, play, play_from};
+pub use play::{Attendance, Attended, Ending, Outcome, Over, Statistics, attend, play, play_from};
 pub use refusal::Refusal;
 pub use resource::Resource;
 pub use selector::Selector;

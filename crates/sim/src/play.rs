@@ -1,6 +1,7 @@
 //! Plays a script: the controller's own logic and everybody else in the cluster, in virtual time, one thing after the
 //! other. The same script gives the same history, to the last bit.
 
+mod attend;
 mod controller;
 mod feed;
 
@@ -28,6 +29,8 @@ use crate::store::Store;
 use crate::timeline::Timeline;
 
 use controller::Controller;
+
+pub use attend::{Attendance, Attended, Over, attend};
 
 /// How long a `wait` of a script may take.
 const PATIENCE: Duration = Duration::from_secs(86_400);
@@ -96,8 +99,12 @@ pub fn play(script: &Script, ending: Ending) -> std::io::Result<Outcome> {
 
 /// Plays what happens to a set and its rollout.
 pub fn play_from(start: Start, lines: &[Line], ending: Ending) -> std::io::Result<Outcome> {
-    let runtime = tokio::runtime::Builder::new_current_thread().enable_time().start_paused(true).build()?;
-    Ok(runtime.block_on(async { Player::new(start).play(lines, ending).await }))
+    Ok(runtime()?.block_on(async { Player::new(start).play(lines, ending).await }))
+}
+
+/// One thread, whose time jumps when nobody has anything to do.
+fn runtime() -> std::io::Result<tokio::runtime::Runtime> {
+    tokio::runtime::Builder::new_current_thread().enable_time().start_paused(true).build()
 }
 
 struct Player {

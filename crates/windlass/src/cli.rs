@@ -1,11 +1,15 @@
 //! The command line: definitions only.
 
+mod simulate;
+
 use std::net::SocketAddr;
 use std::path::PathBuf;
 
 use clap::{Args, Parser, Subcommand, ValueEnum};
 use clap_complete::Shell;
 use windlass_workloads::{DEFAULT_IDENTITY, Holder};
+
+pub(crate) use self::simulate::{Failing, Image, SimulateArguments, SimulateOutput};
 
 /// Progressive delivery for the Kubernetes workloads that hold data: a new version enters step by step, holds at each
 /// step, and can always be put back.
@@ -24,13 +28,15 @@ Examples:
   windlass manifests | kubectl apply -f -     install everything
   windlass controller                         serve rollouts
   windlass plan -f web.yaml                   what will a rollout do?
+  windlass simulate -f web.yaml               play it, without a cluster
   kubectl windlass get web --watch            see a rollout move
   kubectl windlass why web                    why is nothing happening?
   kubectl windlass doctor                     is it installed right?
 
 Exit codes:
-  0  done; with `status`: healthy; with `doctor`: all is well; with `plan`: it can be carried out
-  1  something went wrong; with `doctor` and `plan`: something is wrong
+  0  done; with `status`: healthy; with `doctor`: all is well; with `plan`: it can be carried out;
+     with `simulate`: it ended well
+  1  something went wrong; with `doctor` and `plan`: something is wrong; with `simulate`: it did not end well
   2  the command line is wrong
   3  degraded (`status`)
   4  timed out (`status`)
@@ -76,6 +82,9 @@ pub(crate) enum Command {
     /// Say what a rollout will do, before it does anything: from files, or from what the cluster has
     #[command(after_help = PLAN_HELP)]
     Plan(PlanArguments),
+    /// Play a rollout in a cluster in memory, hours in milliseconds: what happens when, and does it keep its budgets?
+    #[command(after_help = simulate::HELP)]
+    Simulate(SimulateArguments),
     /// Print a completion script for a shell
     #[command(after_help = "Example:\n  source <(windlass completion bash)")]
     Completion {

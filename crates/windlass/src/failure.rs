@@ -22,6 +22,9 @@ pub(crate) enum Failure {
     /// What is written in the files cannot be used.
     #[error("{0}")]
     Manifests(String),
+    /// The command line asks for something that the files do not have.
+    #[error("{0}")]
+    CommandLine(String),
     /// The controller ended.
     #[error("the controller ended: {0}")]
     Controller(#[from] windlass_controller::RunError),
@@ -34,6 +37,20 @@ pub(crate) enum Failure {
 }
 
 impl Failure {
+    /// What the command ends with.
+    pub(crate) fn code(&self) -> u8 {
+        match self {
+            Self::CommandLine(_) => 2,
+            Self::Connection(_)
+            | Self::Cluster { .. }
+            | Self::Refused(_)
+            | Self::Manifests(_)
+            | Self::Controller(_)
+            | Self::PipeClosed
+            | Self::Output(_) => 1,
+        }
+    }
+
     /// A failed request, with a hint where the usual cause is known.
     pub(crate) fn request(what: impl Into<String>, error: &kube::Error) -> Self {
         let what = what.into();

@@ -11,6 +11,7 @@ mod kubectl;
 mod manifests;
 mod plan;
 mod sim;
+mod simulate;
 
 use std::process::ExitCode;
 
@@ -30,7 +31,7 @@ fn main() -> ExitCode {
         Ok(code) => code,
         Err(failure) => {
             eprintln!("error: {failure}");
-            ExitCode::FAILURE
+            ExitCode::from(failure.code())
         }
     }
 }
@@ -42,6 +43,7 @@ fn run(cli: Cli) -> Result<ExitCode, Failure> {
         Command::Manifests(arguments) => manifests::manifests(&arguments),
         Command::Rights => manifests::rights(),
         Command::Plan(arguments) => plan::run(&cli.connection, &arguments),
+        Command::Simulate(arguments) => simulate::run(&cli.connection, &arguments),
         Command::Completion { shell } => manifests::completion(shell),
         Command::Demo(arguments) => demo::run(&arguments),
         Command::Sim(command) => sim::run(&command),

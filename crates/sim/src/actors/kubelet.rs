@@ -19,7 +19,7 @@ use crate::resource::Resource;
 use crate::server::{Caller, Deletion, Part, Patch};
 use crate::store::{Change, ChangeKind};
 
-pub use course::{Misbehaviour, Order, Whom};
+pub use course::{Misbehaviour, Order, Pace, Whom};
 
 use course::{Course, Happening};
 use stages::{Containers, Report};
@@ -33,6 +33,7 @@ pub struct Kubelets {
     lives: BTreeMap<Key, Life>,
     timers: BTreeSet<(Timestamp, Key)>,
     orders: BTreeMap<Key, (Whom, Misbehaviour)>,
+    pace: Pace,
     lost: BTreeSet<String>,
     /// Nodes that do not say yet that they are ready.
     nodes: BTreeSet<String>,
@@ -69,7 +70,9 @@ enum Sent {
 impl Kubelets {
     /// The course of the next pod of a name.
     fn course(&mut self, key: &Key, pod: &Value) -> Course {
-        let Some((whom, misbehaviour)) = self.orders.get_mut(key) else { return Course::of_images(pod) };
+        let Some((whom, misbehaviour)) = self.orders.get_mut(key) else {
+            return Course::of_images(pod, self.pace);
+        };
         let course = Course::of(*misbehaviour);
         match whom {
             Whom::Every => {}
@@ -141,7 +144,7 @@ impl Kubelets {
             && !life.going
         {
             life.going = true;
-            let when = now.checked_add(life.lingers).unwrap_or(now);
+            let when = now.checked_add(life.lingers.max(self.pace.stop)).unwrap_or(now);
             life.agenda = if over { VecDeque::new() } else { [(when, Happening::Gone)].into() };
             self.set_timer(key);
             return;
@@ -306,6 +309,7 @@ impl Actor for Kubelets {
             Order::Behave(pod) => drop(self.orders.remove(pod)),
             Order::NodeLost(node) => drop(self.lost.insert(node.clone())),
             Order::NodeBack(node) => self.node_back(node),
+            Order::Pace(pace) => self.pace = *pace,
         }
     }
 }

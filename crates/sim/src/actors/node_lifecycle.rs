@@ -116,7 +116,7 @@ impl Actor for NodeLifecycle {
                 self.silent.insert(node.clone(), Silence { next });
             }
             Order::NodeBack(node) => drop(self.silent.remove(node)),
-            Order::Pod { .. } | Order::Behave(_) => {}
+            Order::Pod { .. } | Order::Behave(_) | Order::Pace(_) => {}
         }
     }
 }

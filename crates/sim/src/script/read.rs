@@ -154,6 +154,14 @@ pub(crate) fn behaviour(words: &[&str]) -> Result<Behaviour, Expected> {
     })
 }
 
+impl std::str::FromStr for Behaviour {
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<Self, Expected> {
+        behaviour(&text.split_whitespace().collect::<Vec<_>>())
+    }
+}
+
 fn fault(words: &[&str]) -> Result<Fault, Expected> {
     Ok(match words {
         ["crash-before", count] => Fault::CrashBefore(number(count)?),

@@ -15,11 +15,14 @@ mod text;
 mod warnings;
 mod words;
 
+use std::path::PathBuf;
 use std::process::ExitCode;
 
 use serde::Serialize;
 
-use self::report::Report;
+pub(crate) use self::facts::Facts;
+pub(crate) use self::offline::pairs;
+pub(crate) use self::report::{Report, Subject};
 use crate::cli::{Connection, Output, PlanArguments, PlanOutput};
 use crate::failure::Failure;
 use crate::files;
@@ -43,11 +46,19 @@ pub(crate) fn run(connection: &Connection, arguments: &PlanArguments) -> Result<
 }
 
 fn from_files(connection: &Connection, arguments: &PlanArguments) -> Result<Vec<Report>, Failure> {
-    let sources = files::load(&arguments.files, arguments.recursive)?;
-    let manifests =
-        files::read(&sources).map_err(|mistakes| Failure::Manifests(mistakes_words(&mistakes)))?;
-    let namespace = connection.namespace.as_deref().unwrap_or(DEFAULT_NAMESPACE);
-    offline::reports(&manifests, namespace, arguments.name.as_deref()).map_err(Failure::Manifests)
+    let manifests = manifests(&arguments.files, arguments.recursive)?;
+    offline::reports(&manifests, namespace(connection), arguments.name.as_deref()).map_err(Failure::Manifests)
+}
+
+/// The objects of the files, or every mistake in them.
+pub(crate) fn manifests(paths: &[PathBuf], recursive: bool) -> Result<files::Manifests, Failure> {
+    let sources = files::load(paths, recursive)?;
+    files::read(&sources).map_err(|mistakes| Failure::Manifests(mistakes_words(&mistakes)))
+}
+
+/// Where objects are that do not say it.
+pub(crate) fn namespace(connection: &Connection) -> &str {
+    connection.namespace.as_deref().unwrap_or(DEFAULT_NAMESPACE)
 }
 
 fn mistakes_words(mistakes: &[files::Mistake]) -> String {

@@ -19,6 +19,16 @@ pub(crate) fn reports(
     namespace: &str,
     name: Option<&str>,
 ) -> Result<Vec<Report>, String> {
+    let paired = pairs(manifests, namespace, name)?;
+    Ok(paired.into_iter().map(|(report, _)| report).collect())
+}
+
+/// The same, each with the facts that it was made from; none where the rollout and its workload do not come together.
+pub(crate) fn pairs(
+    manifests: &Manifests,
+    namespace: &str,
+    name: Option<&str>,
+) -> Result<Vec<(Report, Option<Facts>)>, String> {
     let mut taken = BTreeMap::new();
     let mut reports = Vec::new();
     for found in &manifests.rollouts {
@@ -53,7 +63,7 @@ struct Pairing<'a> {
 }
 
 impl Pairing<'_> {
-    fn report(self, taken: &mut Taken) -> Report {
+    fn report(self, taken: &mut Taken) -> (Report, Option<Facts>) {
         let subject = Subject::rollout(&self.rollout, Some(self.found.place.clone()));
         let set = self.rollout.workload().ok().and_then(|target| self.set(&target));
         let workload = Subject::workload(&self.rollout, set.map(|set| set.place.clone()));
@@ -66,9 +76,9 @@ impl Pairing<'_> {
                     origin: Origin::Files,
                     rollout: self.rollout,
                 };
-                Report::on(&facts, subject, workload)
+                (Report::on(&facts, subject, workload), Some(facts))
             }
-            _ => Report::wrong(subject, workload, wrong),
+            _ => (Report::wrong(subject, workload, wrong), None),
         }
     }
 

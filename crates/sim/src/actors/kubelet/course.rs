@@ -63,6 +63,17 @@ pub enum Order {
     NodeLost(String),
     /// The node is back.
     NodeBack(String),
+    /// From now on every pod takes its time, whatever else is in store for it.
+    Pace(Pace),
+}
+
+/// How long pods take that behave well.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Pace {
+    /// From the start of a pod until it is ready.
+    pub start: SignedDuration,
+    /// From the deletion of a pod until it is gone.
+    pub stop: SignedDuration,
 }
 
 /// Something that happens to a pod at a certain moment.
@@ -93,8 +104,8 @@ impl Course {
         Self { start, then: Vec::new(), lingers: SignedDuration::ZERO }
     }
 
-    /// The suffix of an image picks the course; suffixes do not combine.
-    pub(super) fn of_images(pod: &Value) -> Self {
+    /// The suffix of an image picks the course; suffixes do not combine. Without one the pod takes its time.
+    pub(super) fn of_images(pod: &Value, pace: Pace) -> Self {
         let images = || list(pod, &["spec", "containers"]).iter().filter_map(|it| text(it, &["image"]));
         let has = |suffix: &str| images().any(|image| image.ends_with(suffix));
         if has("-never") {
@@ -112,6 +123,8 @@ impl Course {
             Self { then, ..Self::new(Containers::Ready) }
         } else if has("-sticky") {
             Self::of(Misbehaviour::Sticky(SignedDuration::from_secs(3)))
+        } else if pace.start.is_positive() {
+            Self::of(Misbehaviour::SlowStart(pace.start))
         } else {
             Self::new(Containers::Ready)
         }

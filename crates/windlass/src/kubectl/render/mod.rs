@@ -18,7 +18,7 @@ pub(super) use doctor::doctor;
 pub(super) use list::list;
 pub(crate) use steps::step_words;
 pub(crate) use style::phase_line;
-pub(crate) use style::{BAD, BOLD, FAILED, FAINT, HELD, PLAIN, paint};
+pub(crate) use style::{BAD, BOLD, BUSY, DONE, FAILED, FAINT, GOOD, HELD, PLAIN, paint, phase_words};
 pub(crate) use table::{Cell, Table, cut, fact, wrap};
 pub(crate) use why::why;
 

@@ -5,12 +5,12 @@ use anstyle::{AnsiColor, Style};
 pub(crate) const PLAIN: Style = Style::new();
 pub(crate) const BOLD: Style = Style::new().bold();
 pub(crate) const FAINT: Style = Style::new().dimmed();
-pub(super) const GOOD: Style = AnsiColor::Green.on_default();
-pub(super) const BUSY: Style = AnsiColor::Cyan.on_default();
+pub(crate) const GOOD: Style = AnsiColor::Green.on_default();
+pub(crate) const BUSY: Style = AnsiColor::Cyan.on_default();
 pub(crate) const HELD: Style = AnsiColor::Yellow.on_default();
 pub(crate) const BAD: Style = AnsiColor::Red.on_default();
 
-pub(super) const DONE: &str = "✔";
+pub(crate) const DONE: &str = "✔";
 pub(super) const AT_WORK: &str = "◷";
 pub(super) const PAUSED: &str = "॥";
 pub(crate) const FAILED: &str = "✖";
@@ -38,7 +38,7 @@ pub(crate) fn paint(style: Style, text: &str) -> String {
 }
 
 /// `✔ Healthy`, in colour.
-pub(super) fn phase_words(told: Option<&str>) -> String {
+pub(crate) fn phase_words(told: Option<&str>) -> String {
     let (symbol, style) = phase(told);
     paint(style, &format!("{symbol} {}", phase_word(told)))
 }

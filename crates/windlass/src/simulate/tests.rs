@@ -1,0 +1,220 @@
+//! Simulated runs as people and programs see them, as golden files; and what is told instead of a run.
+
+use anstream::adapter::strip_str;
+use clap::Parser;
+use serde_json::Value;
+use unicode_width::UnicodeWidthStr;
+
+use super::{Simulated, simulate};
+use crate::cli::{Cli, Command, SimulateArguments, SimulateOutput};
+use crate::failure::Failure;
+use crate::files::{self, Source};
+use crate::kubectl::render::WIDTH;
+
+const DOCUMENT: &str = include_str!("../../../../docs/simulate.md");
+
+fn manifest(name: &str) -> Source {
+    let folder = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/manifests");
+    let text = std::fs::read_to_string(format!("{folder}/{name}.yaml")).expect("the manifest is there");
+    Source { name: format!("{name}.yaml"), text }
+}
+
+/// What the document has its readers write into web.yaml: five pods, steps 20, pause, 60, pause 10m.
+fn web() -> Source {
+    let (_, rest) = DOCUMENT.split_once("cat > web.yaml <<'EOF'\n").expect("the document writes web.yaml");
+    let (text, _) = rest.split_once("EOF\n").expect("and ends it");
+    Source { name: "web.yaml".to_owned(), text: text.to_owned() }
+}
+
+fn arguments(flags: &str) -> SimulateArguments {
+    let line = ["windlass", "simulate", "-f", "web.yaml"].into_iter().chain(flags.split_whitespace());
+    match Cli::try_parse_from(line).expect("the flags are right").command {
+        Command::Simulate(arguments) => arguments,
+        other => panic!("{other:?}"),
+    }
+}
+
+fn tried(source: Source, flags: &str) -> Result<Simulated, Failure> {
+    let manifests = files::read(&[source]).expect("the manifest can be read");
+    simulate(&manifests, "default", &arguments(flags))
+}
+
+fn played(flags: &str) -> Simulated {
+    tried(web(), flags).unwrap_or_else(|failure| panic!("{flags}: {failure}"))
+}
+
+fn shown(simulated: &Simulated, output: SimulateOutput) -> String {
+    simulated.shown(output).expect("it can be shown")
+}
+
+fn text(simulated: &Simulated) -> String {
+    let text = strip_str(&shown(simulated, SimulateOutput::Text)).to_string();
+    for line in text.lines() {
+        assert!(line.width() <= WIDTH && line.trim_end() == line, "too wide or blank at its end: {line:?}");
+    }
+    text
+}
+
+fn json(simulated: &Simulated) -> Value {
+    serde_json::from_str(&shown(simulated, SimulateOutput::Json)).expect("it is JSON")
+}
+
+#[test]
+fn a_run_that_ends_well_in_every_form() {
+    let simulated = played("--image app:v2 --max-unavailable 1 --max-duration 1h");
+    assert!(simulated.verdict.is_good());
+    insta::assert_snapshot!("well_text", text(&simulated));
+    insta::assert_snapshot!("well_json", shown(&simulated, SimulateOutput::Json));
+    insta::assert_snapshot!("well_svg", shown(&simulated, SimulateOutput::Svg));
+}
+
+#[test]
+fn an_abort_that_was_asked_for_ends_well_and_everything_is_back() {
+    let simulated = played("--image app:v2 --abort-at stage=4");
+    assert!(simulated.verdict.is_good());
+    insta::assert_snapshot!("abort_text", text(&simulated));
+    let end = &json(&simulated)["end"];
+    assert_eq!((&end["outcome"], &end["podsOnOld"]), (&"aborted".into(), &5.into()));
+}
+
+#[test]
+fn a_version_that_cannot_start_is_caught_at_its_first_pod() {
+    let simulated = played("--image app:v2-crash");
+    assert!(!simulated.verdict.is_good());
+    insta::assert_snapshot!("bad_version_text", text(&simulated));
+}
+
+#[test]
+fn a_pod_that_never_comes_back_makes_the_run_stand_still() {
+    let simulated = played("--image app:v2 --fail pod=web-3:crash@6m");
+    assert!(!simulated.verdict.is_good());
+    assert_eq!(json(&simulated)["end"]["outcome"], "standsStill");
+    insta::assert_snapshot!("stands_still_text", text(&simulated));
+}
+
+#[test]
+fn a_budget_that_breaks_is_told_and_ends_badly() {
+    let simulated = played("--max-unavailable 0 --max-duration 1m");
+    let broken: Vec<&str> =
+        simulated.verdict.checks.iter().filter(|check| !check.good).map(|check| check.says.as_str()).collect();
+    assert_eq!(
+        broken,
+        [
+            "at most 0 unavailable at once: there were 1, first at +00:00:00",
+            "over within 1m: it took 15m45s"
+        ]
+    );
+}
+
+#[test]
+fn a_rollout_that_is_paused_never_begins() {
+    let mut source = web();
+    source.text = source.text.replace("spec:\n  workloadRef", "spec:\n  paused: true\n  workloadRef");
+    let simulated = tried(source, "").unwrap_or_else(|failure| panic!("{failure}"));
+    assert!(!simulated.verdict.is_good());
+    insta::assert_snapshot!("never_began_text", text(&simulated));
+}
+
+#[test]
+fn the_same_input_and_seed_give_the_same_bytes() {
+    for flags in ["--seed 7", "--seed 8 --fail pod=web-4:slow:2m --hold partition", "--approve-after 0s"] {
+        for output in [SimulateOutput::Json, SimulateOutput::Svg, SimulateOutput::Text] {
+            assert_eq!(shown(&played(flags), output), shown(&played(flags), output), "{flags}");
+        }
+    }
+    assert_ne!(
+        shown(&played("--seed 7"), SimulateOutput::Json),
+        shown(&played("--seed 9"), SimulateOutput::Json),
+        "the seed matters"
+    );
+}
+
+#[test]
+fn whoever_is_late_breaks_nothing() {
+    for seed in 1..=12 {
+        for flags in ["", "--abort-at stage=3", "--hold partition"] {
+            let flags = format!("{flags} --seed {seed} --max-unavailable 1");
+            let simulated = played(&flags);
+            assert!(simulated.verdict.is_good(), "{flags}:\n{}", text(&simulated));
+        }
+    }
+}
+
+#[test]
+fn every_pod_has_a_life_without_gaps() {
+    let story = played("--image app:v2 --fail pod=web-0:flap@3m --abort-at stage=4").story;
+    for pod in &story.pods {
+        let ends = || pod.spans.iter().map(|span| span.to);
+        let begins = pod.spans.iter().skip(1).map(|span| span.from);
+        assert!(begins.eq(ends().take(pod.spans.len() - 1)), "{pod:?}");
+        assert_eq!(ends().last(), Some(story.end.at), "{pod:?}");
+    }
+}
+
+#[test]
+fn a_hundred_pods_fit_on_the_screen_and_into_the_picture() {
+    let simulated = tried(manifest("hundred"), "").unwrap_or_else(|failure| panic!("{failure}"));
+    let text = text(&simulated);
+    assert!(text.lines().count() < 80, "{text}");
+    let picture = shown(&simulated, SimulateOutput::Svg);
+    let height = picture.split("height=\"").nth(1).and_then(|rest| rest.split('"').next());
+    assert!(height.and_then(|height| height.parse::<u32>().ok()).is_some_and(|height| height < 1100));
+}
+
+#[test]
+fn a_picture_takes_nothing_from_elsewhere_and_its_words_are_escaped() {
+    let mut source = web();
+    source.text = source.text.replace("name: web\n", "name: web\n  labels: {a: b}\n");
+    let simulated = tried(source, "--image app=a<b>&c").unwrap_or_else(|failure| panic!("{failure}"));
+    let picture = shown(&simulated, SimulateOutput::Svg);
+    assert!(picture.contains("a&lt;b&gt;&amp;c") && !picture.contains("a<b>"));
+    for word in ["<script", "@font-face", "<image", "href", "<style"] {
+        assert!(!picture.contains(word), "{word}");
+    }
+}
+
+#[test]
+fn what_cannot_be_played_is_told_with_what_was_expected() {
+    let rows = [
+        (web(), "--image sidecar=x:v2"),
+        (web(), "--image app:v1"),
+        (web(), "--fail pod=web-9:crash"),
+        (web(), "--abort-at stage=9"),
+        (web(), "api"),
+        (manifest("several"), ""),
+        (manifest("several"), "one --image app:v2"),
+        (manifest("missing-workload"), ""),
+        (manifest("flaws"), ""),
+        (manifest("on-delete"), ""),
+        (manifest("no-rollout"), ""),
+    ];
+    let mut told = String::new();
+    for (source, flags) in rows {
+        let name = source.name.clone();
+        let failure = tried(source, flags).err().unwrap_or_else(|| panic!("{name} {flags} was played"));
+        told += &format!("{name} {flags}\n  {}: {failure}\n", failure.code());
+    }
+    insta::assert_snapshot!("told", told);
+}
+
+/// The flags of the command in the document that ends so.
+fn documented(end: &str) -> String {
+    let line = DOCUMENT.lines().find(|line| line.starts_with("windlass simulate") && line.ends_with(end));
+    let line = line.unwrap_or_else(|| panic!("the document has no command that ends with {end}"));
+    let (_, flags) = line.split_once("-f web.yaml").expect("of web.yaml");
+    flags.to_owned()
+}
+
+#[test]
+fn the_picture_of_the_document_is_what_its_command_draws() {
+    let flags = documented("-o svg > simulate.svg").replace("> simulate.svg", "");
+    let drawn = shown(&played(&flags), SimulateOutput::Svg);
+    let kept = include_str!("../../../../docs/simulate.svg");
+    assert!(drawn == kept, "run the command of docs/simulate.md again, and keep its picture as docs/simulate.svg");
+}
+
+#[test]
+fn what_the_document_shows_is_what_is_printed() {
+    let printed = text(&played(&documented("--image app:v2")));
+    assert!(DOCUMENT.contains(&format!("```text\n{printed}```")), "docs/simulate.md shows something else:\n{printed}");
+}
