@@ -52,10 +52,13 @@ impl Trace {
             }
             telling.take(change);
         }
+        let at_the_end = rests.peek().is_some();
         for _ in rests {
             telling.take_picture();
         }
-        telling.take_picture();
+        if !at_the_end {
+            telling.take_picture();
+        }
         telling.trace
     }
 }
