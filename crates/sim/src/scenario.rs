@@ -42,7 +42,8 @@ pub fn all(folder: &Path) -> std::io::Result<Vec<Scenario>> {
 fn read(file: &Path) -> std::io::Result<Scenario> {
     let wrong = |what: String| Error::new(ErrorKind::InvalidData, format!("{}: {what}", file.display()));
     let text = std::fs::read_to_string(file)?;
-    let script: Script = text.parse().map_err(|error: crate::script::ScriptError| wrong(error.to_string()))?;
+    let script: Script =
+        text.parse().map_err(|error: crate::script::ScriptError| wrong(error.to_string()))?;
     let name = file.file_stem().map(|name| name.to_string_lossy().into_owned()).unwrap_or_default();
     let sentence = text.lines().next().and_then(|line| line.strip_prefix("# "));
     let sentence = sentence.ok_or_else(|| wrong("the first line has to say what it proves".to_owned()))?;

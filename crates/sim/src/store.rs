@@ -93,12 +93,6 @@ impl Store {
         object
     }
 
-    /// Takes an object out.
-    pub(crate) fn remove(&mut self, resource: Resource, key: &Key) -> Option<Object> {
-        let last = Value::clone(self.get(resource, key)?);
-        self.remove_as(resource, key, last)
-    }
-
     /// Takes an object out, whose last state is this.
     pub(crate) fn remove_as(&mut self, resource: Resource, key: &Key, mut last: Value) -> Option<Object> {
         let before = self.objects.get_mut(&resource)?.remove(key)?;

@@ -1,6 +1,10 @@
 //! Every script of `tests/scenarios`, played in virtual time and compared with its golden timeline. `UPDATE=1` writes
 //! the timelines; read what changed.
-#![expect(clippy::unwrap_used, clippy::print_stdout, reason = "this is test code, and it prints what it counted")]
+#![expect(
+    clippy::unwrap_used,
+    clippy::print_stdout,
+    reason = "this is test code, and it prints what it counted"
+)]
 
 use std::fmt::Write as _;
 use std::path::Path;
@@ -29,7 +33,9 @@ fn told(scenario: &Scenario, outcome: &Outcome) -> String {
 fn difference(wanted: &str, got: &str) -> String {
     let (wanted, got): (Vec<&str>, Vec<&str>) = (wanted.lines().collect(), got.lines().collect());
     let same = wanted.iter().zip(&got).take_while(|(wanted, got)| wanted == got).count();
-    let show = |lines: &[&str]| lines.iter().skip(same).take(5).fold(String::new(), |all, it| all + "    " + it + "\n");
+    let show = |lines: &[&str]| {
+        lines.iter().skip(same).take(5).fold(String::new(), |all, it| all + "    " + it + "\n")
+    };
     format!("  from line {}:\n  golden\n{}  played\n{}", same + 1, show(&wanted), show(&got))
 }
 

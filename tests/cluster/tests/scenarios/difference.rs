@@ -9,8 +9,8 @@ pub(crate) fn lines(left: &str, right: &str) -> String {
     let mut text = String::new();
     while one < left.len() || other < right.len() {
         let same = one < left.len() && other < right.len() && left[one] == right[other];
-        let take_left = other == right.len()
-            || (one < left.len() && common[one + 1][other] >= common[one][other + 1]);
+        let take_left =
+            other == right.len() || (one < left.len() && common[one + 1][other] >= common[one][other + 1]);
         let (mark, line) = match (same, take_left) {
             (true, _) => (' ', left[one]),
             (false, true) => ('-', left[one]),
@@ -49,6 +49,9 @@ fn common(left: &[&str], right: &[&str]) -> Vec<Vec<usize>> {
 
 #[test]
 fn a_line_that_only_one_side_has_is_shown_under_its_heading() {
-    let told = lines("pods:\n  a comes\n  a goes\nset:\n  x\n", "pods:\n  a comes\n  b comes\n  a goes\nset:\n  y\n");
+    let told = lines(
+        "pods:\n  a comes\n  a goes\nset:\n  x\n",
+        "pods:\n  a comes\n  b comes\n  a goes\nset:\n  y\n",
+    );
     assert_eq!(told, "    pods:\n  +   b comes\n    set:\n  -   x\n  +   y\n");
 }

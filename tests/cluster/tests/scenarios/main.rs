@@ -1,7 +1,11 @@
 //! The scripts of `tests/scenarios` on the simulator and on the real control plane: what happened to pods, sets and
 //! rollouts, and how everything stood whenever nothing moved, must be the same. A few of them by default, all of them
 //! with `WINDLASS_CONFORMANCE=all`.
-#![expect(clippy::unwrap_used, clippy::print_stdout, reason = "this is test code, and it prints what it counted")]
+#![expect(
+    clippy::unwrap_used,
+    clippy::print_stdout,
+    reason = "this is test code, and it prints what it counted"
+)]
 
 mod difference;
 mod mirror;
@@ -88,7 +92,8 @@ async fn compare(scenario: &Scenario) -> Option<String> {
     test(&scenario.name, async |world| {
         let played = real::play(world, &scenario.script).await;
         let got = told(&played.trace, &played.refusals);
-        let stuck = played.stuck.map(|stuck| format!("stuck on the real cluster: {stuck}\n")).unwrap_or_default();
+        let stuck =
+            played.stuck.map(|stuck| format!("stuck on the real cluster: {stuck}\n")).unwrap_or_default();
         if wanted != got || !stuck.is_empty() {
             let lines = difference::lines(&wanted, &got);
             *found.borrow_mut() = Some(format!("{}: {stuck}(- simulator, + real)\n{lines}", scenario.name));

@@ -13,13 +13,8 @@ use tokio::time::Instant;
 use windlass_sim::{Resource, Store};
 
 /// What is watched: what a trace tells of, and what deeds look at.
-const WATCHED: [Resource; 5] = [
-    Resource::Pods,
-    Resource::StatefulSets,
-    Resource::RolloutPlugins,
-    Resource::Events,
-    Resource::Quotas,
-];
+const WATCHED: [Resource; 5] =
+    [Resource::Pods, Resource::StatefulSets, Resource::RolloutPlugins, Resource::Events, Resource::Quotas];
 /// How soon a watch that broke begins anew.
 const BETWEEN_TRIES: Duration = Duration::from_millis(50);
 

@@ -177,12 +177,7 @@ fn request(act: &Act) -> Request<Vec<u8>> {
                 "apiVersion": "policy/v1", "kind": "Eviction",
                 "metadata": {"name": key.name, "namespace": key.namespace},
             });
-            build(
-                Method::POST,
-                path(Resource::Pods, &key.namespace, &key.name, "/eviction"),
-                JSON,
-                eviction,
-            )
+            build(Method::POST, path(Resource::Pods, &key.namespace, &key.name, "/eviction"), JSON, eviction)
         }
     }
 }
