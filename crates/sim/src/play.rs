@@ -27,6 +27,7 @@ use crate::service::Cluster;
 use crate::start::{self, Start};
 use crate::store::Store;
 use crate::timeline::Timeline;
+use crate::trace::Checkpoint;
 
 use controller::Controller;
 
@@ -50,6 +51,8 @@ pub struct Outcome {
     pub violations: Vec<Violation>,
     /// Lines that could not be played, and why.
     pub stuck: Vec<String>,
+    /// When a script waited for quiet.
+    pub rests: Vec<Checkpoint>,
     /// Figures.
     pub statistics: Statistics,
     /// The cluster as it is at the end.
@@ -118,6 +121,7 @@ struct Player {
     noted: u64,
     chance: Option<Chance>,
     stuck: Vec<String>,
+    rests: Vec<Checkpoint>,
     statistics: Statistics,
     /// Pods that fate was asked to do something to.
     ordered: BTreeSet<String>,
@@ -130,10 +134,8 @@ impl Player {
         let clock = VirtualClock::start();
         let mut server = Server::default();
         let furniture = start::furniture(start.nodes).into_iter().chain(start::policies(start.holder));
-        let own =
-            [(Resource::StatefulSets, start.set.clone()), (Resource::RolloutPlugins, start.rollout.clone())];
         let mut stuck = Vec::new();
-        for (resource, object) in furniture.chain(start.more.clone()).chain(own) {
+        for (resource, object) in furniture.chain(start.more.clone()).chain(start.own()) {
             if let Err(refusal) = server.create(clock.now(), &deed::person(), resource, object) {
                 stuck.push(format!("start: {}", refusal.message));
             }
@@ -155,6 +157,7 @@ impl Player {
             noted: 0,
             chance,
             stuck,
+            rests: Vec::new(),
             statistics: Statistics::default(),
             ordered: BTreeSet::new(),
             takeover: None,
@@ -163,7 +166,10 @@ impl Player {
     }
 
     async fn play(mut self, lines: &[Line], ending: Ending) -> Outcome {
-        self.wait(&Condition::Phase("Healthy".to_owned())).await;
+        let ready = self.start.ready();
+        if !self.wait(&ready).await {
+            self.stuck.push(format!("start: `wait {ready}` never came"));
+        }
         for line in lines {
             self.carry_out(line).await;
         }
@@ -184,6 +190,7 @@ impl Player {
             timeline: self.timeline,
             violations: self.judge.found(),
             stuck: self.stuck,
+            rests: self.rests,
             statistics: self.statistics,
             store,
             ended: self.clock.now(),
@@ -286,7 +293,9 @@ impl Player {
 
     async fn wait(&mut self, condition: &Condition) -> bool {
         if *condition == Condition::Quiet {
-            return self.rest().await;
+            let rested = self.rest().await;
+            self.rests.push(self.cluster.with(|server, _| Checkpoint::of(server.store())));
+            return rested;
         }
         let until = Instant::now() + PATIENCE;
         self.run(until, |now, store| holds(condition, now, store)).await
@@ -453,8 +462,8 @@ fn help(store: &Store, round: usize) -> Option<Deed> {
     }
 }
 
-/// Whether something is so.
-fn holds(condition: &Condition, now: Timestamp, store: &Store) -> bool {
+/// Whether something is so. Quiet is not to be seen in a store: it takes time.
+pub fn holds(condition: &Condition, now: Timestamp, store: &Store) -> bool {
     let rollout = rollout(store).map(|(_, rollout)| rollout);
     let set = store.all(Resource::StatefulSets).next().map(|(_, set)| set);
     let counted = |count: usize, wanted: u32| u32::try_from(count).is_ok_and(|count| count == wanted);
@@ -479,6 +488,11 @@ fn holds(condition: &Condition, now: Timestamp, store: &Store) -> bool {
         Condition::Pods(wanted) => set.is_some_and(|set| {
             counted(pods_of(store, set).count(), *wanted) && pods_of(store, set).all(|pod| !is_going(pod))
         }),
+        Condition::Told(reason) => store.all(Resource::Events).any(|(_, event)| {
+            text(event, &["involvedObject", "kind"]) == Some("RolloutPlugin")
+                && text(event, &["reason"]) == Some(reason)
+        }),
+        Condition::NoRollout => rollout.is_none(),
         Condition::Quiet => true,
     }
 }
