@@ -60,6 +60,12 @@ struct Freed {
     replaced: bool,
 }
 
+impl fmt::Debug for Judge {
+    fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
+        out.debug_struct("Judge").field("found", &self.found()).finish()
+    }
+}
+
 impl Default for Judge {
     fn default() -> Self {
         Self(Arc::new(Mutex::new(Record::default())))

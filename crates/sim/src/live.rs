@@ -81,8 +81,15 @@ async fn act(cluster: Cluster, seed: u64) {
 
 /// The controller itself, as it runs in a real cluster.
 async fn control(cluster: Cluster, clock: Arc<dyn Clock>, hold: HolderChoice) -> Result<(), RunError> {
-    let settings =
-        Settings { scope: Scope::Cluster, instance: None, workers: 2, listen: None, hold, election: None };
+    let settings = Settings {
+        scope: Scope::Cluster,
+        instance: None,
+        workers: 2,
+        listen: None,
+        hold,
+        election: None,
+        witness: None,
+    };
     let client = cluster.client(Caller::new(DEFAULT_IDENTITY));
     windlass_controller::run(client, settings, clock, std::future::pending().boxed()).await
 }

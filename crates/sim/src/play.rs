@@ -3,10 +3,12 @@
 
 mod attend;
 mod controller;
+mod end;
 mod feed;
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
+use std::task::Poll;
 use std::time::Duration;
 
 use jiff::Timestamp;
@@ -18,18 +20,18 @@ use crate::cast::Cast;
 use crate::chance::Chance;
 use crate::clock::VirtualClock;
 use crate::deed;
-use crate::judge::{Judge, Violation, is_available, pods_of, rollout, told};
-use crate::object::{is_going, label, list, number, text};
-use crate::resource::Resource;
-use crate::script::{Behaviour, Condition, Deed, Fault, Line, NodeState, Script};
-use crate::server::Server;
+use crate::judge::{Judge, Violation};
+use crate::script::{Condition, Deed, Fault, Line, Script};
 use crate::service::Cluster;
-use crate::start::{self, Start};
+use crate::start::Start;
 use crate::store::Store;
 use crate::timeline::Timeline;
 use crate::trace::Checkpoint;
 
 use controller::Controller;
+
+pub use end::holds;
+pub(crate) use end::{amends, furnish, help};
 
 pub use attend::{Attendance, Attended, Over, attend};
 
@@ -132,14 +134,7 @@ struct Player {
 impl Player {
     fn new(start: Start) -> Self {
         let clock = VirtualClock::start();
-        let mut server = Server::default();
-        let furniture = start::furniture(start.nodes).into_iter().chain(start::policies(start.holder));
-        let mut stuck = Vec::new();
-        for (resource, object) in furniture.chain(start.more.clone()).chain(start.own()) {
-            if let Err(refusal) = server.create(clock.now(), &deed::person(), resource, object) {
-                stuck.push(format!("start: {}", refusal.message));
-            }
-        }
+        let (server, stuck) = furnish(&start, clock.now());
         let mut chance = start.seed.map(Chance::new);
         let cluster = Cluster::new(server, Arc::new(clock.clone()));
         let judge = Judge::default();
@@ -362,7 +357,8 @@ impl Player {
                 *noted = server.store().revision();
                 acted
             });
-            let began = self.controllers.iter_mut().fold(false, |began, it| it.tend() || began);
+            // Each of them, not only up to the first that begins something.
+            let began = self.controllers.iter_mut().map(Controller::tend).filter(|began| *began).count() > 0;
             if !acted && !began {
                 return;
             }
@@ -386,8 +382,8 @@ impl Player {
         };
         let controllers = &mut self.controllers;
         let goes_on = std::future::poll_fn(|context| {
-            let done = controllers.iter_mut().fold(false, |done, it| it.poll(context).is_ready() || done);
-            if done { std::task::Poll::Ready(()) } else { std::task::Poll::Pending }
+            let done = controllers.iter_mut().map(|it| it.poll(context)).filter(Poll::is_ready).count() > 0;
+            if done { Poll::Ready(()) } else { Poll::Pending }
         });
         let crashed = tokio::select! {
             biased;
@@ -404,12 +400,9 @@ impl Player {
     async fn come_to_an_end(&mut self) {
         self.cast.be_prompt();
         self.controllers.iter_mut().for_each(Controller::be_well);
-        let mut amends = vec![Deed::Quota(None), Deed::Policies(true), Deed::Resume];
         let ordered = std::mem::take(&mut self.ordered);
-        amends.extend(ordered.into_iter().map(|pod| Deed::Pod(pod, Behaviour::Well)));
-        amends.extend((1..=self.start.nodes).map(|node| Deed::Node(format!("node-{node}"), NodeState::Back)));
-        for deed in &amends {
-            self.deed(deed);
+        for deed in amends(&self.start, &ordered) {
+            self.deed(&deed);
         }
         for round in 0..ROUNDS {
             self.pass(Duration::from_secs(1200)).await;
@@ -435,64 +428,5 @@ impl Player {
 
     fn writes(&self) -> u64 {
         self.controllers.iter().map(|it| it.line.writes()).sum()
-    }
-}
-
-/// What would help, as the status says it: a promotion, pods, the end of a bad version, or another version at last.
-fn help(store: &Store, round: usize) -> Option<Deed> {
-    let (_, rollout) = rollout(store)?;
-    let waits = list(rollout, &["status", "waits"]);
-    let reasons: Vec<&str> = waits.iter().filter_map(|wait| text(wait, &["reason"])).collect();
-    if reasons.contains(&"HoldForPerson") {
-        return Some(Deed::Promote);
-    }
-    let set = store.all(Resource::StatefulSets).next().map(|(_, set)| set);
-    if set.is_some_and(|set| number(set, &["spec", "replicas"]) == Some(0))
-        && told(rollout, "phase") != "Healthy"
-    {
-        return Some(Deed::Scale(3));
-    }
-    // Pods that do not get ready with nobody disturbing: a bad version. Where stable is bad as well, a broken pod of it
-    // keeps the next version from entering, and only all at once helps.
-    let stands = reasons.iter().any(|reason| matches!(*reason, "WaitingForPods" | "OneAtATime"));
-    match round % 3 {
-        _ if !stands => None,
-        0 | 1 => Some(Deed::Abort),
-        _ => Some(Deed::Image(format!("app:v{}", 100 + round))),
-    }
-}
-
-/// Whether something is so. Quiet is not to be seen in a store: it takes time.
-pub fn holds(condition: &Condition, now: Timestamp, store: &Store) -> bool {
-    let rollout = rollout(store).map(|(_, rollout)| rollout);
-    let set = store.all(Resource::StatefulSets).next().map(|(_, set)| set);
-    let counted = |count: usize, wanted: u32| u32::try_from(count).is_ok_and(|count| count == wanted);
-    match condition {
-        Condition::Phase(phase) => rollout.is_some_and(|it| told(it, "phase") == phase),
-        Condition::Step(step) => rollout.is_some_and(|it| {
-            told(it, "step").split('/').next().and_then(|done| done.parse().ok()) == Some(*step)
-        }),
-        Condition::Reason(reason) => rollout.is_some_and(|it| {
-            list(it, &["status", "waits"]).iter().any(|wait| text(wait, &["reason"]) == Some(reason))
-        }),
-        Condition::Updated(wanted) => set.is_some_and(|set| {
-            let target = text(set, &["status", "updateRevision"]);
-            let updated = pods_of(store, set)
-                .filter(|pod| !is_going(pod) && label(pod, "controller-revision-hash") == target);
-            counted(updated.count(), *wanted)
-        }),
-        Condition::Ready(wanted) => set.is_some_and(|set| {
-            let min_ready = number(set, &["spec", "minReadySeconds"]).unwrap_or_default();
-            counted(pods_of(store, set).filter(|pod| is_available(now, pod, min_ready)).count(), *wanted)
-        }),
-        Condition::Pods(wanted) => set.is_some_and(|set| {
-            counted(pods_of(store, set).count(), *wanted) && pods_of(store, set).all(|pod| !is_going(pod))
-        }),
-        Condition::Told(reason) => store.all(Resource::Events).any(|(_, event)| {
-            text(event, &["involvedObject", "kind"]) == Some("RolloutPlugin")
-                && text(event, &["reason"]) == Some(reason)
-        }),
-        Condition::NoRollout => rollout.is_none(),
-        Condition::Quiet => true,
     }
 }

@@ -42,6 +42,7 @@ async fn serve(connection: &Connection, arguments: &ControllerArguments) -> Resu
             HoldArgument::Partition => HolderChoice::Always(Holder::Partition),
         },
         election: arguments.leader_elect.then(|| election(connection, arguments)),
+        witness: None,
     };
     tracing::info!(?settings, version = env!("CARGO_PKG_VERSION"), "windlass starts");
     windlass_controller::run(connected.client, settings, Arc::new(WallClock), stop_signal()?.boxed()).await?;

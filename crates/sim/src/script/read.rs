@@ -58,7 +58,7 @@ fn take(script: &mut Script, said: &str) -> Result<(), Expected> {
 fn given(given: &mut Given, words: &[&str]) -> Result<(), Expected> {
     match words {
         ["pods", pods] => given.pods = number(pods)?,
-        ["image", image] => given.image = (*image).to_owned(),
+        ["image", image] => (*image).clone_into(&mut given.image),
         ["steps", all @ ..] => given.steps = steps(all)?,
         ["parallel"] => given.parallel = true,
         ["min-ready", time] => given.min_ready = duration(time)?,

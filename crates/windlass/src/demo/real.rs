@@ -67,6 +67,7 @@ impl Real {
             listen: None,
             hold: HolderChoice::FindOut,
             election: None,
+            witness: None,
         };
         let controller = client(&ready.kubeconfig, Some(token.trim())).await?;
         let never = std::future::pending().boxed();

@@ -95,14 +95,16 @@ fn a_pod_that_never_comes_back_makes_the_run_stand_still() {
 #[test]
 fn a_budget_that_breaks_is_told_and_ends_badly() {
     let simulated = played("--max-unavailable 0 --max-duration 1m");
-    let broken: Vec<&str> =
-        simulated.verdict.checks.iter().filter(|check| !check.good).map(|check| check.says.as_str()).collect();
+    let broken: Vec<&str> = simulated
+        .verdict
+        .checks
+        .iter()
+        .filter(|check| !check.good)
+        .map(|check| check.says.as_str())
+        .collect();
     assert_eq!(
         broken,
-        [
-            "at most 0 unavailable at once: there were 1, first at +00:00:00",
-            "over within 1m: it took 15m45s"
-        ]
+        ["at most 0 unavailable at once: there were 1, first at +00:00:00", "over within 1m: it took 15m45s"]
     );
 }
 
@@ -210,11 +212,17 @@ fn the_picture_of_the_document_is_what_its_command_draws() {
     let flags = documented("-o svg > simulate.svg").replace("> simulate.svg", "");
     let drawn = shown(&played(&flags), SimulateOutput::Svg);
     let kept = include_str!("../../../../docs/simulate.svg");
-    assert!(drawn == kept, "run the command of docs/simulate.md again, and keep its picture as docs/simulate.svg");
+    assert!(
+        drawn == kept,
+        "run the command of docs/simulate.md again, and keep its picture as docs/simulate.svg"
+    );
 }
 
 #[test]
 fn what_the_document_shows_is_what_is_printed() {
     let printed = text(&played(&documented("--image app:v2")));
-    assert!(DOCUMENT.contains(&format!("```text\n{printed}```")), "docs/simulate.md shows something else:\n{printed}");
+    assert!(
+        DOCUMENT.contains(&format!("```text\n{printed}```")),
+        "docs/simulate.md shows something else:\n{printed}"
+    );
 }
