@@ -28,7 +28,7 @@ use crate::kubectl::Reach;
 /// A cluster for the story, with the controller in it.
 enum Stage {
     Embedded(Embedded),
-    Real(Real),
+    Real(Box<Real>),
 }
 
 impl Stage {
@@ -52,7 +52,7 @@ impl Stage {
     async fn open(&mut self) -> Result<PathBuf, Failure> {
         match self {
             Self::Embedded(embedded) => embedded.open().await,
-            Self::Real(real) => Ok(real.kubeconfig().to_owned()),
+            Self::Real(real) => Ok(real.door().to_owned()),
         }
     }
 }
@@ -82,7 +82,7 @@ async fn demo(arguments: &DemoArguments) -> Result<(), Failure> {
     let clock: Arc<dyn Clock> =
         if arguments.instant { Arc::new(VirtualClock::start()) } else { Arc::new(WallClock) };
     let mut stage = if arguments.real {
-        Stage::Real(Real::start().await?)
+        Stage::Real(Box::new(Real::start().await?))
     } else {
         Stage::Embedded(Embedded::start(&clock)?)
     };

@@ -97,7 +97,7 @@ impl Real {
     }
 
     /// For people.
-    pub(super) fn kubeconfig(&self) -> &Path {
+    pub(super) fn door(&self) -> &Path {
         &self.ready.developer_kubeconfig
     }
 }

@@ -103,7 +103,7 @@ impl Screen {
     pub(super) fn close(&mut self, now: Timestamp) -> Result<(), Failure> {
         let Kind::Moving { over, .. } = &self.kind else { return Ok(()) };
         self.terminal.leave()?;
-        let scenes: String = over.iter().map(|title| format!("✔ {title}\n")).collect();
+        let scenes: String = over.iter().flat_map(|title| ["✔ ", title, "\n"]).collect();
         let (columns, _) = self.terminal.size().unwrap_or((WIDTH, 0));
         let picture = self.picture.as_ref().map(|picture| fitting(now, picture, columns, 0));
         self.terminal.print(&format!("{}\n{scenes}", picture.unwrap_or_default()))

@@ -17,16 +17,24 @@ const SCREEN_BACK: &str = "\x1b[?25h\x1b[?1049l";
 pub(crate) struct Terminal {
     interactive: bool,
     colours: bool,
-    drawn: bool,
+    drawing: Drawing,
+}
+
+/// Where something was drawn before.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Drawing {
+    Nowhere,
+    /// Over what was on the screen.
+    Here,
     /// On a screen of its own.
-    apart: bool,
+    Apart,
 }
 
 impl Terminal {
     pub(crate) fn new() -> Self {
         let stdout = std::io::stdout();
         let colours = AutoStream::choice(&stdout) != ColorChoice::Never;
-        Self { interactive: stdout.is_terminal(), colours, drawn: false, apart: false }
+        Self { interactive: stdout.is_terminal(), colours, drawing: Drawing::Nowhere }
     }
 
     /// A person sees what is printed.
@@ -42,7 +50,10 @@ impl Terminal {
 
     /// Draws a screen in place of the one before, or below it where no terminal is.
     pub(crate) fn draw(&mut self, text: &str) -> Result<(), Failure> {
-        let first = !std::mem::replace(&mut self.drawn, true);
+        let first = self.drawing == Drawing::Nowhere;
+        if first {
+            self.drawing = Drawing::Here;
+        }
         if !self.interactive {
             return self.print(&if first { text.to_owned() } else { format!("\n{text}") });
         }
@@ -53,13 +64,16 @@ impl Terminal {
 
     /// Draws on a screen of its own from here on, without a cursor; what was there before comes back at the end.
     pub(crate) fn enter(&mut self) -> Result<(), Failure> {
-        (self.apart, self.drawn) = (true, true);
+        self.drawing = Drawing::Apart;
         write(SCREEN_APART)
     }
 
     /// Goes back to the screen that was there before.
     pub(crate) fn leave(&mut self) -> Result<(), Failure> {
-        if std::mem::take(&mut self.apart) { write(SCREEN_BACK) } else { Ok(()) }
+        match std::mem::replace(&mut self.drawing, Drawing::Nowhere) {
+            Drawing::Apart => write(SCREEN_BACK),
+            Drawing::Nowhere | Drawing::Here => Ok(()),
+        }
     }
 
     /// Columns and rows, where a person sees what is printed.
