@@ -344,25 +344,28 @@ impl Player {
                     self.statistics.writes += retired.line.writes();
                 }
             }
-            let cast = &mut self.cast;
-            let judge = &self.judge;
-            let timeline = &mut self.timeline;
-            let noted = &mut self.noted;
-            let acted = self.cluster.with(|server, now| {
-                let acted = cast.play(now, server);
-                judge.catch_up(now, server.store(), None);
-                for change in server.store().since(*noted).into_iter().flatten() {
-                    timeline.change(now, change);
-                }
-                *noted = server.store().revision();
-                acted
-            });
+            let acted = self.tend_cast();
             // Each of them, not only up to the first that begins something.
             let began = self.controllers.iter_mut().map(Controller::tend).filter(|began| *began).count() > 0;
             if !acted && !began {
                 return;
             }
         }
+    }
+
+    /// Everything that the cluster's own have to do at this moment. True if somebody did something.
+    fn tend_cast(&mut self) -> bool {
+        let (cast, judge) = (&mut self.cast, &self.judge);
+        let (timeline, noted) = (&mut self.timeline, &mut self.noted);
+        self.cluster.with(|server, now| {
+            let acted = cast.play(now, server);
+            judge.catch_up(now, server.store(), None);
+            for change in server.store().since(*noted).into_iter().flatten() {
+                timeline.change(now, change);
+            }
+            *noted = server.store().revision();
+            acted
+        })
     }
 
     /// When somebody has something to do.

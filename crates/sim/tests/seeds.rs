@@ -33,7 +33,9 @@ fn whatever_breaks_the_invariants_hold_and_every_rollout_ends() {
         };
         let workers: Vec<_> = (0..cores).map(|_| scope.spawn(work)).collect();
         let mut all = Soaked::default();
-        workers.into_iter().for_each(|worker| all.add(worker.join().unwrap()));
+        for worker in workers {
+            all.add(worker.join().unwrap());
+        }
         all
     });
     println!("seeds: {all}");

@@ -28,6 +28,11 @@ fn a_wrong_command_line_ends_with_2() {
         vec!["doctor", "-o", "table"],
         vec!["plan"],
         vec!["plan", "-f", "web.yaml", "-o", "svg"],
+        vec!["simulate"],
+        vec!["simulate", "-f", "web.yaml", "-o", "markdown"],
+        vec!["simulate", "-f", "web.yaml", "--fail", "web-4:crash"],
+        vec!["simulate", "-f", "web.yaml", "--abort-at", "stage=0"],
+        vec!["simulate", "-f", "web.yaml", "--approve-after", "soon"],
     ];
     for arguments in wrong {
         assert_eq!(windlass(&arguments).status.code(), Some(2), "{arguments:?}");
@@ -151,4 +156,27 @@ fn a_demo_on_a_control_plane_that_is_not_there_says_what_would_help() {
     assert_eq!(output.status.code(), Some(1));
     let said = said(&output);
     assert!(said.contains("WINDLASS_TESTBED=/nonexistent") && said.contains("make demo-real"), "{said}");
+}
+
+#[test]
+fn the_exit_code_of_a_simulation_says_whether_it_ended_well() {
+    let rows: [(&str, &[&str], i32, &str, &str); 9] = [
+        ("ordinals", &[], 0, "✔ every pod is on the new version", ""),
+        ("ordinals", &["--max-unavailable", "1", "--max-duration", "3h"], 0, "✔ at most 1 unavailable", ""),
+        ("ordinals", &["--max-duration", "1h"], 1, "✖ over within 1h", ""),
+        ("ordinals", &["--abort-at", "stage=3"], 0, "✔ aborted at step 3, and every pod is back", ""),
+        ("ordinals", &["--image", "app:v2-never"], 1, "✖ the run was aborted", ""),
+        ("ordinals", &["--abort-at", "stage=7"], 2, "", "there is no step 7; the rollout has 4"),
+        ("bad", &[], 1, "", "bad.yaml:5:2: cannot be read"),
+        ("unknown-fields", &[], 1, "", "unknown field replica in spec; did you mean replicas?"),
+        ("missing-workload", &[], 1, "", "StatefulSet web in namespace shop is not in the files"),
+    ];
+    for (name, flags, code, out, err) in rows {
+        let output = windlass(&[&["simulate", "-f", &manifest(name)], flags].concat());
+        let (printed, said) = (String::from_utf8_lossy(&output.stdout).into_owned(), said(&output));
+        assert_eq!(output.status.code(), Some(code), "{name} {flags:?}: {printed}{said}");
+        assert!(printed.contains(out) && printed.is_empty() == out.is_empty(), "{name} {flags:?}: {printed}");
+        assert!(said.contains(err) && said.is_empty() == err.is_empty(), "{name} {flags:?}: {said}");
+        assert!(!printed.contains('\u{1b}'), "no colours in a pipe");
+    }
 }

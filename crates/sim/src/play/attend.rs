@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use jiff::Timestamp;
 use serde_json::{Value, json};
-use tokio::time::Instant;
+use tokio::time::{Instant, sleep_until};
 use windlass_controller::Clock;
 
 use super::{Outcome, Player, runtime};
@@ -126,9 +126,17 @@ impl Player {
         Attended { outcome: self.conclude(), began, ended, over, missed }
     }
 
-    /// Goes on until the rollout is healthy. False if that never comes.
+    /// The set comes up, a controller begins to serve, and the rollout gets healthy. False if that never comes.
     async fn get_ready(&mut self, limit: Duration) -> bool {
         let until = Instant::now() + limit;
+        // Nobody looks at this part, and a controller that did would look at every pod.
+        loop {
+            self.tend_cast();
+            match self.cast.next(self.clock.now()).map(|at| self.clock.instant(at)) {
+                Some(next) if next <= until => sleep_until(next).await,
+                _ => break,
+            }
+        }
         loop {
             self.tend();
             let healthy =

@@ -45,7 +45,9 @@ impl Axis {
             knots.push((two[1], drawn));
         }
         let all = if drawn > 0.0 { drawn } else { 1.0 };
-        knots.iter_mut().for_each(|(_, place)| *place *= (1.0 - TAIL) / all);
+        for (_, place) in &mut knots {
+            *place *= (1.0 - TAIL) / all;
+        }
         Self { knots, shortened }
     }
 

@@ -1,5 +1,7 @@
 //! The picture of a run for the terminal: a row for each pod, a column for each stretch of time.
 
+use std::fmt::Write as _;
+
 use anstyle::Style;
 
 use super::axis::Axis;
@@ -30,11 +32,11 @@ pub(super) fn picture(story: &Story) -> String {
     let width = rows.iter().map(|(name, _)| name.chars().count()).max().unwrap_or_default();
     let mut text = String::new();
     for (name, pods) in &rows {
-        text.push_str(&format!("{name:>width$} {}\n", cells(pods, &axis)));
+        let _ = writeln!(text, "{name:>width$} {}", cells(pods, &axis));
     }
-    text.push_str(&format!("{:width$} {}\n", "", steps(story, &axis).trim_end()));
+    let _ = writeln!(text, "{:width$} {}", "", steps(story, &axis));
     let end = story.end.at.stamp();
-    text.push_str(&format!("{:width$} +00:00:00{end:>room$}\n", "", room = COLUMNS - 9));
+    let _ = writeln!(text, "{:width$} +00:00:00{end:>room$}", "", room = COLUMNS - 9);
     text.push_str(&legend(!axis.shortened.is_empty()));
     text
 }
@@ -48,7 +50,12 @@ fn name(pods: &[PodLife]) -> String {
 }
 
 fn column(place: f64) -> usize {
-    #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "places are between 0 and 1")]
+    #[expect(
+        clippy::cast_possible_truncation,
+        clippy::cast_sign_loss,
+        clippy::cast_precision_loss,
+        reason = "places are between 0 and 1, columns are few"
+    )]
     let column = (place * COLUMNS as f64) as usize;
     column.min(COLUMNS - 1)
 }

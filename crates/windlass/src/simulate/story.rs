@@ -303,7 +303,7 @@ fn down(
     end: Seconds,
 ) -> (u32, Option<Seconds>) {
     let available_from = |ready: Seconds| {
-        let fraction = began.checked_add(ready.0).map_or(0, |at| at.subsec_nanosecond());
+        let fraction = began.checked_add(ready.0).map_or(0, Timestamp::subsec_nanosecond);
         let counted = ready.0 - SignedDuration::from_nanos(i64::from(fraction)) + probation;
         Seconds(counted).max(ready)
     };

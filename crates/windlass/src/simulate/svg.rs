@@ -147,7 +147,7 @@ impl Drawing {
             let y = self.bottom;
             let _ = writeln!(
                 self.body,
-                r##"<path d="M{:.1} {:.1}l4 -8m3 8l4 -8" stroke="{FAINT}" fill="none"/>"##,
+                r#"<path d="M{:.1} {:.1}l4 -8m3 8l4 -8" stroke="{FAINT}" fill="none"/>"#,
                 middle - 5.5,
                 y + 4.0
             );
@@ -217,7 +217,7 @@ impl Drawing {
             .map(|step| format!("{}  {}  {}", step.step, step.at.stamp(), step.does))
             .collect();
         let top = self.bottom;
-        for (x, notes) in [(28.0, steps.as_slice()), (WIDTH / 2.0, deeds)] {
+        for (x, notes) in [(28.0, steps.as_slice()), (400.0, deeds)] {
             for (index, note) in notes.iter().enumerate() {
                 let y = top + 18.0 * as_float(index);
                 self.text(x, y, 12, "start", INK, note);

@@ -47,16 +47,11 @@ impl Verdict {
             let allowed = SignedDuration::try_from(allowed).unwrap_or(SignedDuration::MAX);
             took(story, allowed)
         }));
-        for (rule, says) in INVARIANTS {
-            let found = attended.outcome.violations.iter().find(|violation| violation.rule == rule);
-            let says = match found {
-                Some(violation) => {
-                    let at = Seconds(violation.at.duration_since(attended.began)).stamp();
-                    format!("{says}: not at {at}, {}", violation.what)
-                }
-                None => says.to_owned(),
-            };
-            checks.push(Check { code: rule, good: found.is_none(), says });
+        checks.extend(INVARIANTS.map(|(rule, says)| kept(attended, rule, says)));
+        for rule in attended.outcome.violations.iter().map(|violation| violation.rule) {
+            if checks.iter().all(|check| check.code != rule) {
+                checks.push(kept(attended, rule, &format!("{rule} holds")));
+            }
         }
         Self { good: checks.iter().all(|check| check.good), checks }
     }
@@ -64,6 +59,19 @@ impl Verdict {
     pub(super) fn is_good(&self) -> bool {
         self.good
     }
+}
+
+/// An invariant was kept, or when it was first broken and how.
+fn kept(attended: &Attended, rule: &'static str, says: &str) -> Check {
+    let found = attended.outcome.violations.iter().find(|violation| violation.rule == rule);
+    let says = match found {
+        Some(violation) => {
+            let at = Seconds(violation.at.duration_since(attended.began)).stamp();
+            format!("{says}: not at {at}, {}", violation.what)
+        }
+        None => says.to_owned(),
+    };
+    Check { code: rule, good: found.is_none(), says }
 }
 
 /// It ended as it was meant to.
