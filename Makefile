@@ -18,6 +18,11 @@ demo: build testbed ## See a canary, a bad version and its revert on a real cont
 test: lint testbed helm build ## Run everything: format, lints, licences, unit, property, golden and real-cluster tests
 	@tests/run
 
+.PHONY: conformance
+conformance: testbed build ## Compare the simulator with real control planes, with mutating policies and without: every scenario
+	@WINDLASS_CONFORMANCE=all $(CARGO) test --quiet --package windlass-cluster-tests --test scenarios -- --nocapture
+	@WINDLASS_CONFORMANCE=all WINDLASS_TEST_HOLD=partition $(CARGO) test --quiet --package windlass-cluster-tests --test scenarios -- --nocapture
+
 .PHONY: lint
 lint: ## Check format, lints (warnings are errors), licences and banned crates
 	@echo "== format"; $(CARGO) fmt --all --check

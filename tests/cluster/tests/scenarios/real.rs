@@ -55,6 +55,9 @@ impl Player<'_> {
     async fn play(&mut self, lines: &[Line]) -> Result<(), String> {
         for (resource, object) in self.start.own() {
             send(&self.client, &Act::Create(resource, object)).await?;
+            // The rollout comes when the set is known: which of two watches is first is nobody's promise.
+            let pods_ready = self.start.pods_ready();
+            self.wait(&pods_ready).await?;
         }
         let ready = self.start.ready();
         self.wait(&ready).await?;
