@@ -46,6 +46,7 @@ documents! {
     every_command_of_operate_runs: "docs/operate.md",
     every_command_of_plan_runs: "docs/plan.md",
     every_command_of_security_runs: "docs/security.md",
+    every_command_of_simulator_runs: "docs/simulator.md",
     every_command_of_statefulsets_runs: "docs/statefulsets.md",
     every_command_of_testing_runs: "docs/testing.md",
     every_command_of_troubleshoot_runs: "docs/troubleshoot.md",
