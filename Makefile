@@ -24,9 +24,11 @@ test: lint testbed helm build ## Run everything: format, lints, licences, unit, 
 	@tests/run
 
 .PHONY: conformance
-conformance: testbed build ## Compare the simulator with a real API server, request by request, for both ways to hold
+conformance: testbed build ## Compare the simulator with real control planes, with mutating policies and without: requests and every scenario
 	@$(CARGO) test --quiet --package windlass-cluster-tests --test conformance -- --nocapture
 	@WINDLASS_TEST_HOLD=partition $(CARGO) test --quiet --package windlass-cluster-tests --test conformance -- --nocapture
+	@WINDLASS_CONFORMANCE=all $(CARGO) test --quiet --package windlass-cluster-tests --test scenarios -- --nocapture
+	@WINDLASS_CONFORMANCE=all WINDLASS_TEST_HOLD=partition $(CARGO) test --quiet --package windlass-cluster-tests --test scenarios -- --nocapture
 
 .PHONY: lint
 lint: ## Check format, lints (warnings are errors), licences and banned crates

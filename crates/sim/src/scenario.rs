@@ -69,3 +69,22 @@ fn unreal(line: &Line) -> Option<String> {
         Line::Wait(_) | Line::Pass(_) | Line::Do(_) => None,
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn why(text: &str) -> Option<String> {
+        let script: Script = text.parse().unwrap();
+        script.lines.iter().find_map(unreal)
+    }
+
+    #[test]
+    fn what_only_the_simulator_can_play_is_found() {
+        assert_eq!(why("image app:v2\nwait phase Paused\npod web-2 fail\nabort\n"), None);
+        assert_eq!(why("abort\nfault relist\n").unwrap(), "`fault relist` is the simulator's");
+        assert!(why("node node-1 lost\n").is_some());
+        assert!(why("policies off\n").is_some());
+        assert!(why("pod web-2 slow 5s\n").is_some());
+    }
+}

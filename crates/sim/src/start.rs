@@ -67,9 +67,11 @@ impl Start {
 
     /// What is waited for before the first line.
     pub fn ready(&self) -> Condition {
-        if self.managed {
-            return Condition::Phase("Healthy".to_owned());
-        }
+        if self.managed { Condition::Phase("Healthy".to_owned()) } else { self.pods_ready() }
+    }
+
+    /// The set has all its pods.
+    pub fn pods_ready(&self) -> Condition {
         let pods = number(&self.set, &["spec", "replicas"]);
         Condition::Ready(pods.and_then(|pods| u32::try_from(pods).ok()).unwrap_or(1))
     }

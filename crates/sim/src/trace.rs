@@ -274,3 +274,70 @@ fn asked(set: &Value) -> String {
     };
     format!("{}, {replicas} pods, {partition}", images.join(" "))
 }
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    fn pod(uid: &str, revision: &str, going: bool) -> Value {
+        let mut pod = json!({"metadata": {
+            "name": "web-0", "namespace": "here", "uid": uid, "resourceVersion": "900",
+            "labels": {"controller-revision-hash": revision},
+            "ownerReferences": [{"controller": true, "uid": "set"}],
+        }});
+        if going {
+            pod["metadata"]["deletionTimestamp"] = json!("2026-01-01T00:00:00Z");
+        }
+        pod
+    }
+
+    fn set(partition: i64) -> Value {
+        let rolling = json!({"rollingUpdate": {"partition": partition}});
+        let template = json!({"spec": {"containers": [{"image": "app:v2"}]}});
+        json!({
+            "metadata": {"name": "web", "namespace": "here", "resourceVersion": "7", "generation": 3},
+            "spec": {"replicas": 1, "updateStrategy": rolling, "template": template},
+            "status": {"currentRevision": "web-one", "updateRevision": "web-two"},
+        })
+    }
+
+    #[test]
+    fn a_history_is_told_without_hashes_and_versions_and_pictures_are_taken_where_asked() {
+        let mut store = Store::default();
+        store.mirror(Resource::StatefulSets, set(1));
+        store.mirror(Resource::Pods, pod("a", "web-one", false));
+        let rest = Checkpoint::of(&store);
+        store.mirror(Resource::StatefulSets, set(i64::from(i32::MAX)));
+        store.mirror(Resource::Pods, pod("a", "web-one", true));
+        store.mirror_end(Resource::Pods, pod("a", "web-one", true));
+        store.mirror(Resource::Pods, pod("b", "web-two", false));
+        let kept = store.get(Resource::StatefulSets, &Key::new("here", "web")).unwrap();
+        assert_eq!(crate::object::version(kept), 7, "another server's version is kept");
+        insta::assert_snapshot!(Trace::of(&store, &[rest]), @"
+        pod web-0:
+          A starting
+          A going
+          A gone
+          B starting
+        pods:
+          web-0 A comes
+          web-0 A goes
+          web-0 B comes
+        set web, asked for:
+          app:v2, 1 pods, partition 1
+          app:v2, 1 pods, held
+        set web, revisions:
+          A to B
+        picture 1:
+          pod web-0 A starting
+          set web app:v2, 1 pods, partition 1, generation 3 seen 0
+          set web A to B: 0 pods, 0 ready, 0 available, 0 current, 0 updated
+        picture 2:
+          pod web-0 B starting
+          set web app:v2, 1 pods, held, generation 3 seen 0
+          set web A to B: 0 pods, 0 ready, 0 available, 0 current, 0 updated
+        ");
+    }
+}

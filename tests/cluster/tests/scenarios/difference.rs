@@ -1,5 +1,7 @@
 //! Two texts, line by line: what only one of them has, under the heading that it belongs to.
 
+use std::fmt::Write as _;
+
 /// The lines that differ, each with the heading above it.
 pub(crate) fn lines(left: &str, right: &str) -> String {
     let (left, right): (Vec<&str>, Vec<&str>) = (left.lines().collect(), right.lines().collect());
@@ -21,10 +23,10 @@ pub(crate) fn lines(left: &str, right: &str) -> String {
         }
         if !same {
             if shown != heading && line != heading {
-                text += &format!("    {heading}\n");
+                writeln!(text, "    {heading}").unwrap();
                 shown = heading;
             }
-            text += &format!("  {mark} {line}\n");
+            writeln!(text, "  {mark} {line}").unwrap();
         }
         one += usize::from(same || take_left);
         other += usize::from(same || !take_left);

@@ -52,14 +52,15 @@ fn scenarios() -> Vec<Scenario> {
         "" => everything || QUICK.contains(&it.name.as_str()),
         only => it.name.contains(only),
     });
-    all.iter_mut().for_each(|it| it.script.given.holder = hold);
+    for scenario in &mut all {
+        scenario.script.given.holder = hold;
+    }
     all
 }
 
 /// A history as it is compared.
 fn told(trace: &Trace, refusals: &[String]) -> String {
-    let refusals: String = refusals.iter().map(|it| format!("  {it}\n")).collect();
-    format!("refused:\n{refusals}{trace}")
+    format!("refused:\n  {}\n{trace}", refusals.join("\n  "))
 }
 
 /// The history of a script in virtual time, or why it has none.

@@ -55,6 +55,9 @@ impl Player<'_> {
     async fn play(&mut self, lines: &[Line]) -> Result<(), String> {
         for (resource, object) in self.start.own() {
             send(&self.client, &Act::Create(resource, object)).await?;
+            // The rollout comes when the set is known: which of two watches is first is nobody's promise.
+            let pods_ready = self.start.pods_ready();
+            self.wait(&pods_ready).await?;
         }
         let ready = self.start.ready();
         self.wait(&ready).await?;
@@ -159,14 +162,14 @@ fn request(act: &Act) -> Request<Vec<u8>> {
             build(Method::PUT, path, JSON, object.clone())
         }
         Act::Patch(resource, key, part, patch) => {
-            let path = path(*resource, &key.namespace, &key.name, subresource(*part));
+            let address = path(*resource, &key.namespace, &key.name, subresource(*part));
             let (content, body) = match patch {
                 Patch::Merge(body) => ("application/merge-patch+json", body.clone()),
                 Patch::Strategic(body) => ("application/strategic-merge-patch+json", body.clone()),
                 Patch::Json(patch) => ("application/json-patch+json", json!(patch)),
                 Patch::Apply(apply) => ("application/apply-patch+yaml", apply.wanted.clone()),
             };
-            build(Method::PATCH, path, content, body)
+            build(Method::PATCH, address, content, body)
         }
         Act::Delete(resource, key, deletion) => {
             assert_eq!(*deletion, Deletion::default(), "people delete without preconditions");
