@@ -62,6 +62,14 @@ bench: testbed ## Measure, counted at the API server; writes bench/RESULTS.md (a
 	@$(CARGO) build --quiet --release --package windlass --package windlass-bench
 	@WINDLASS_BIN=$(CURDIR)/target/release/windlass target/release/windlass-bench
 
+SEEDS ?= 1000000
+MINUTES ?= 60
+
+.PHONY: soak
+soak: ## Play seeds, optimised, on every core: SEEDS=1000000 of them, or as many as MINUTES=60 allow
+	@$(CARGO) build --quiet --release --package windlass-bench --bin windlass-soak
+	@SEEDS=$(SEEDS) MINUTES=$(MINUTES) target/release/windlass-soak
+
 .PHONY: install-plugin
 install-plugin: ## Install windlass and kubectl-windlass into PREFIX/bin (default: ~/.local)
 	@$(CARGO) build --quiet --release --package windlass

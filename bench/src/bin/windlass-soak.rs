@@ -1,10 +1,5 @@
 //! `make soak SEEDS=1000000`: seeds on every core until they are done or the time is over, with figures on the way.
 #![expect(clippy::print_stdout, reason = "a command that prints its figures")]
-#![expect(
-    clippy::disallowed_methods,
-    clippy::disallowed_types,
-    reason = "a command: it takes real time and has settings"
-)]
 
 use std::process::ExitCode;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
