@@ -218,7 +218,12 @@ impl Witness for Judge {
         let mut record = self.record();
         record.decisions += 1;
         let (Some(plan), Seen::Workload(seen)) = (look.plan, look.seen) else { return };
-        record.seen.extend(seen.pods().chain(&seen.surplus).map(|pod| pod.uid.to_string()));
+        for pod in seen.pods().chain(&seen.surplus) {
+            // Nearly all of them were seen before.
+            if !record.seen.contains(pod.uid.as_str()) {
+                record.seen.insert(pod.uid.to_string());
+            }
+        }
         for violation in audit(look.now, plan, seen, look.memo, look.intents, look.decision) {
             record.find(look.now, "audit", format!("{violation:?}"));
         }

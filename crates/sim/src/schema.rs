@@ -1,6 +1,7 @@
 //! The schemas of our own kinds: what is pruned, what is filled in, and what is refused, as the server does it for custom
 //! resources. The schemas come from the definitions that are installed, once per process.
 
+use std::fmt;
 use std::sync::OnceLock;
 
 use serde_json::{Map, Value};
@@ -37,20 +38,39 @@ fn rollout_plugin() -> &'static Value {
     })
 }
 
+/// Where something is in an object: every value is visited, and hardly ever is its place asked for.
+#[derive(Clone, Copy)]
+enum Path<'a> {
+    Top,
+    Field(&'a Self, &'a str),
+    Item(&'a Self, usize),
+}
+
+impl fmt::Display for Path<'_> {
+    fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Top => Ok(()),
+            Self::Field(Self::Top, field) => out.write_str(field),
+            Self::Field(above, field) => write!(out, "{above}.{field}"),
+            Self::Item(above, index) => write!(out, "{above}[{index}]"),
+        }
+    }
+}
+
 /// Takes out what the schema does not know, and says what that was. The outermost level and the metadata are the
 /// server's own.
 pub(crate) fn prune(schema: &Value, object: &mut Value) -> Vec<String> {
     let mut unknown = Vec::new();
     let Some(map) = object.as_object_mut() else { return unknown };
     let known = |field: &str| matches!(field, "apiVersion" | "kind" | "metadata");
-    prune_map(schema, map, "", &known, &mut unknown);
+    prune_map(schema, map, &Path::Top, &known, &mut unknown);
     unknown
 }
 
 fn prune_map(
     schema: &Value,
     map: &mut Map<String, Value>,
-    path: &str,
+    path: &Path<'_>,
     known: &dyn Fn(&str) -> bool,
     unknown: &mut Vec<String>,
 ) {
@@ -58,12 +78,12 @@ fn prune_map(
     let others = schema.get("additionalProperties").filter(|it| it.is_object());
     let keeps_all = keeps_unknown(schema);
     map.retain(|field, value| {
-        let place = if path.is_empty() { field.clone() } else { format!("{path}.{field}") };
+        let place = Path::Field(path, field);
         match properties.and_then(|it| it.get(field)).or(others) {
             Some(schema) => prune_value(schema, value, &place, unknown),
             None if keeps_all || known(field) => {}
             None => {
-                unknown.push(place);
+                unknown.push(place.to_string());
                 return false;
             }
         }
@@ -75,13 +95,13 @@ fn keeps_unknown(schema: &Value) -> bool {
     schema.get("x-kubernetes-preserve-unknown-fields") == Some(&Value::Bool(true))
 }
 
-fn prune_value(schema: &Value, value: &mut Value, path: &str, unknown: &mut Vec<String>) {
+fn prune_value(schema: &Value, value: &mut Value, path: &Path<'_>, unknown: &mut Vec<String>) {
     match value {
         Value::Object(map) => prune_map(schema, map, path, &|_| false, unknown),
         Value::Array(items) => {
             for (index, item) in items.iter_mut().enumerate() {
                 if let Some(schema) = schema.get("items") {
-                    prune_value(schema, item, &format!("{path}[{index}]"), unknown);
+                    prune_value(schema, item, &Path::Item(path, index), unknown);
                 }
             }
         }
@@ -137,11 +157,11 @@ pub(crate) struct Flaw {
 /// Everything that is wrong.
 pub(crate) fn validate(schema: &Value, object: &Value) -> Vec<Flaw> {
     let mut flaws = Vec::new();
-    check(schema, object, "", &mut flaws);
+    check(schema, object, &Path::Top, &mut flaws);
     flaws
 }
 
-fn check(schema: &Value, value: &Value, path: &str, flaws: &mut Vec<Flaw>) {
+fn check(schema: &Value, value: &Value, path: &Path<'_>, flaws: &mut Vec<Flaw>) {
     if value.is_null() && schema.get("nullable") == Some(&Value::Bool(true)) {
         return;
     }
@@ -156,37 +176,38 @@ fn check(schema: &Value, value: &Value, path: &str, flaws: &mut Vec<Flaw>) {
     if !fits {
         let expected = if either { "integer,string" } else { said };
         // A status is checked by itself, so its fields are named from there.
-        let named = path.strip_prefix("status.").unwrap_or(path);
+        let field = path.to_string();
+        let named = field.strip_prefix("status.").unwrap_or(&field);
         let why =
             format!("Invalid value: \"{found}\": {named} in body must be of type {expected}: \"{found}\"");
-        flaws.push(Flaw { field: path.to_owned(), reason: "FieldValueTypeInvalid", why });
+        flaws.push(Flaw { field, reason: "FieldValueTypeInvalid", why });
         return;
     }
     check_below(schema, value, path, flaws);
 }
 
-fn check_below(schema: &Value, value: &Value, path: &str, flaws: &mut Vec<Flaw>) {
-    let below = |field: &str| if path.is_empty() { field.to_owned() } else { format!("{path}.{field}") };
+fn check_below(schema: &Value, value: &Value, path: &Path<'_>, flaws: &mut Vec<Flaw>) {
     match value {
         Value::Object(map) => {
             for required in crate::object::list(schema, &["required"]).iter().filter_map(Value::as_str) {
                 if !map.contains_key(required) {
                     let why = "Required value".to_owned();
-                    flaws.push(Flaw { field: below(required), reason: "FieldValueRequired", why });
+                    let field = Path::Field(path, required).to_string();
+                    flaws.push(Flaw { field, reason: "FieldValueRequired", why });
                 }
             }
             let others = schema.get("additionalProperties").filter(|it| it.is_object());
             for (field, value) in map {
                 let known = schema.get("properties").and_then(|it| it.get(field)).or(others);
                 if let Some(schema) = known {
-                    check(schema, value, &below(field), flaws);
+                    check(schema, value, &Path::Field(path, field), flaws);
                 }
             }
         }
         Value::Array(items) => {
             for (index, item) in items.iter().enumerate() {
                 if let Some(schema) = schema.get("items") {
-                    check(schema, item, &format!("{path}[{index}]"), flaws);
+                    check(schema, item, &Path::Item(path, index), flaws);
                 }
             }
         }
