@@ -11,12 +11,24 @@ help: ## Say what each target does
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  make %-16s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
 
 .PHONY: demo
-demo: build testbed ## See a canary, a bad version and its revert on a real control plane (about a minute)
-	@demo/run
+demo: ## See a canary, a bad version and its revert; no cluster needed (under a minute; ARGS=--stay keeps it open)
+	@$(CARGO) build --package windlass
+	@target/debug/windlass demo $(ARGS)
+
+.PHONY: demo-real
+demo-real: build testbed ## The same on a real control plane
+	@demo/run $(ARGS)
 
 .PHONY: test
 test: lint testbed helm build ## Run everything: format, lints, licences, unit, property, golden and real-cluster tests
 	@tests/run
+
+.PHONY: conformance
+conformance: testbed build ## Compare the simulator with real control planes, with mutating policies and without: requests and every scenario
+	@$(CARGO) test --quiet --package windlass-cluster-tests --test conformance -- --nocapture
+	@WINDLASS_TEST_HOLD=partition $(CARGO) test --quiet --package windlass-cluster-tests --test conformance -- --nocapture
+	@WINDLASS_CONFORMANCE=all $(CARGO) test --quiet --package windlass-cluster-tests --test scenarios -- --nocapture
+	@WINDLASS_CONFORMANCE=all WINDLASS_TEST_HOLD=partition $(CARGO) test --quiet --package windlass-cluster-tests --test scenarios -- --nocapture
 
 .PHONY: lint
 lint: ## Check format, lints (warnings are errors), licences and banned crates
@@ -49,6 +61,14 @@ manifests: build testbed ## Write what is made from other files in manifests/ an
 bench: testbed ## Measure, counted at the API server; writes bench/RESULTS.md (about 10 minutes)
 	@$(CARGO) build --quiet --release --package windlass --package windlass-bench
 	@WINDLASS_BIN=$(CURDIR)/target/release/windlass target/release/windlass-bench
+
+SEEDS ?= 1000000
+MINUTES ?= 60
+
+.PHONY: soak
+soak: ## Play seeds, optimised, on every core: SEEDS=1000000 of them, or as many as MINUTES=60 allow
+	@$(CARGO) build --quiet --release --package windlass-bench --bin windlass-soak
+	@SEEDS=$(SEEDS) MINUTES=$(MINUTES) target/release/windlass-soak
 
 .PHONY: install-plugin
 install-plugin: ## Install windlass and kubectl-windlass into PREFIX/bin (default: ~/.local)

@@ -110,6 +110,14 @@ pub(crate) trait Cached {
     fn keep(&self, index: &mut Index) -> Vec<Job>;
     /// Takes an object out; says what has to be looked at.
     fn forget(&self, index: &mut Index) -> Vec<Job>;
+    /// Whether an object of that name is known.
+    fn is_known(&self, index: &Index) -> bool;
+
+    /// Takes an answer in. One about an object that is not known any more comes too late: the watch has shown its end,
+    /// and nobody would ever show that again.
+    fn keep_answer(&self, index: &mut Index) -> Vec<Job> {
+        if self.is_known(index) { self.keep(index) } else { Vec::new() }
+    }
 }
 
 impl Cached for RolloutPlugin {
@@ -121,6 +129,10 @@ impl Cached for RolloutPlugin {
 
     fn forget(&self, index: &mut Index) -> Vec<Job> {
         index.forget_rollout(&Key::of(&self.metadata))
+    }
+
+    fn is_known(&self, index: &Index) -> bool {
+        index.rollout(&Key::of(&self.metadata)).is_some()
     }
 }
 
@@ -134,6 +146,10 @@ impl Cached for StatefulSet {
 
     fn forget(&self, index: &mut Index) -> Vec<Job> {
         index.forget_workload(&Key::of(&self.metadata))
+    }
+
+    fn is_known(&self, index: &Index) -> bool {
+        index.workload(&Key::of(&self.metadata)).is_some()
     }
 }
 
@@ -150,6 +166,10 @@ impl Cached for Pod {
         owner(&self.metadata)
             .map_or_else(Vec::new, |owner| index.forget_pod(&owner, &Key::of(&self.metadata), uid))
     }
+
+    fn is_known(&self, index: &Index) -> bool {
+        owner(&self.metadata).is_some_and(|owner| index.knows_pod(&owner, &Key::of(&self.metadata)))
+    }
 }
 
 impl Cached for ControllerRevision {
@@ -163,6 +183,10 @@ impl Cached for ControllerRevision {
     fn forget(&self, index: &mut Index) -> Vec<Job> {
         owner(&self.metadata)
             .map_or_else(Vec::new, |owner| index.forget_revision(&owner, &Key::of(&self.metadata)))
+    }
+
+    fn is_known(&self, index: &Index) -> bool {
+        owner(&self.metadata).is_some_and(|owner| index.knows_revision(&owner, &Key::of(&self.metadata)))
     }
 }
 
@@ -195,4 +219,28 @@ fn pruned(rollout: &RolloutPlugin) -> Arc<RolloutPlugin> {
         annotations.remove("kubectl.kubernetes.io/last-applied-configuration");
     }
     Arc::new(rollout)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn rollout(version: u64) -> RolloutPlugin {
+        let mut rollout = RolloutPlugin::default();
+        rollout.metadata.name = Some("web".to_owned());
+        rollout.metadata.namespace = Some("data".to_owned());
+        rollout.metadata.resource_version = Some(version.to_string());
+        rollout
+    }
+
+    #[test]
+    fn an_answer_does_not_bring_back_what_is_gone() {
+        let mut index = Index::default();
+        rollout(7).keep(&mut index);
+        assert!(rollout(8).is_known(&index));
+        rollout(8).keep_answer(&mut index);
+        rollout(9).forget(&mut index);
+        rollout(8).keep_answer(&mut index);
+        assert!(!rollout(8).is_known(&index));
+    }
 }

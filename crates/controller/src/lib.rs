@@ -70,6 +70,8 @@ pub struct Settings {
     pub hold: HolderChoice,
     /// How a leader is elected; none means that there is no other controller.
     pub election: Option<Election>,
+    /// Somebody who sees every decision: the simulator's judge.
+    pub witness: Option<Arc<dyn Witness>>,
 }
 
 /// Why the controller ended.
@@ -124,7 +126,7 @@ pub async fn run(
         Arc::clone(&guard),
         clock,
     );
-    let context = Arc::new(context.named(settings.instance));
+    let context = Arc::new(context.named(settings.instance).watched_by(settings.witness));
     watch::spawn(&mut parts, &client, &settings.scope, &caches, &queue);
     guard::spawn(&mut parts, &client, &guard, move || watch::look_at_everything(&caches, &queue));
     for _ in 0..settings.workers.max(1) {
@@ -135,9 +137,9 @@ pub async fn run(
             tracing::info!("asked to stop: finishing the writes at hand");
             crew.queue.close();
             context.idle().await;
-            if let Some(office) = office {
+            if let Some(mut office) = office {
                 office.stop.notify_one();
-                office.leader.await.ok();
+                (&mut office.leader).await.ok();
             }
             Ok(())
         }
@@ -189,6 +191,13 @@ fn elect(
 struct Office {
     stop: Arc<Notify>,
     leader: JoinHandle<()>,
+}
+
+impl Drop for Office {
+    /// A controller that is dropped must not go on holding the lease: nobody would do its work.
+    fn drop(&mut self) {
+        self.leader.abort();
+    }
 }
 
 /// Those who work while we lead and rest while we stand by. The caches are kept warm all the time.

@@ -495,7 +495,7 @@ async fn look_at_workload(context: &Context, key: &Key) -> Result<Option<Instant
 
 /// What the server answered is newer than what the watch has shown so far.
 fn take_in(context: &Context, answer: &impl Cached) {
-    let jobs = answer.keep(&mut context.caches.write());
+    let jobs = answer.keep_answer(&mut context.caches.write());
     context.queue.add_all(jobs);
 }
 

@@ -46,7 +46,7 @@ pub struct Look<'a> {
 }
 
 /// Somebody who watches every decision.
-pub trait Witness: Send + Sync {
+pub trait Witness: std::fmt::Debug + Send + Sync {
     /// A decision was made; nothing of it is carried out yet.
     fn decided(&self, look: &Look<'_>);
 }

@@ -6,7 +6,7 @@ mod clock;
 mod journey;
 mod target;
 
-use jiff::Timestamp;
+use jiff::{SignedDuration, Timestamp};
 
 use crate::decision::{Announcement, Answer, Decision, Move, Order, Standing};
 use crate::intents::{Intents, Rejection};
@@ -125,6 +125,17 @@ impl<'a> Pass<'a> {
             run.stable = self.seen.known_as(&run.stable).clone();
         }
         self.catch_up_with_the_record();
+    }
+
+    /// When a run that begins now has begun. A run is known on the workload by that moment, so it is never the moment of
+    /// the run that is recorded there.
+    fn beginning(&self) -> Timestamp {
+        match self.seen.recorded {
+            Some(record) if record.run == self.now => {
+                self.now.checked_add(SignedDuration::from_nanos(1)).unwrap_or(self.now)
+            }
+            _ => self.now,
+        }
     }
 
     /// The exposure of a later stage was written, and the memo of it was not: go on from there.

@@ -215,3 +215,19 @@ fn an_abort_does_not_take_a_pod_that_is_being_replaced_for_one_that_came_back_wr
     driver.run();
     assert_eq!(driver.world.on("A"), [0, 1, 2]);
 }
+
+/// Found by a scenario: in virtual time two runs can begin at the same moment.
+#[test]
+fn a_run_that_begins_at_the_moment_of_the_former_does_not_take_its_record_for_its_own() {
+    let mut driver = changed(Rules::default(), 4, plan(75));
+    driver.world.sync();
+    driver.look();
+    assert_eq!(driver.world.observe().exposed(), 3);
+    let former = driver.world.observe().recorded.map(|record| record.run);
+    driver.world.change_template("C");
+    driver.world.sync();
+    driver.look();
+    let run = driver.memo.run.clone().unwrap();
+    assert_eq!((run.target.as_str(), &run.journey), ("C", &BEGINNING));
+    assert_ne!(former, Some(run.started_at));
+}

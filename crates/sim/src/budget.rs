@@ -1,7 +1,8 @@
 //! `PodDisruptionBudget`s: how many pods may be disturbed. One place for the server, which asks at an eviction, and for the
 //! actor that keeps the status of budgets.
 
-use serde_json::Value;
+use jiff::Timestamp;
+use serde_json::{Value, json};
 
 use crate::object::{self, at, is_going, list, number, text};
 use crate::selector;
@@ -72,7 +73,7 @@ fn count(number: usize) -> i64 {
 /// The status that an actor writes for it.
 pub fn status(budget: &Value, allowance: Allowance) -> Value {
     let disrupted = at(budget, &["status", "disruptedPods"]).cloned();
-    let mut status = serde_json::json!({
+    let mut status = json!({
         "observedGeneration": object::generation(budget),
         "expectedPods": allowance.expected, "currentHealthy": allowance.healthy,
         "desiredHealthy": allowance.desired, "disruptionsAllowed": allowance.allowed,
@@ -81,6 +82,27 @@ pub fn status(budget: &Value, allowance: Allowance) -> Value {
         status["disruptedPods"] = disrupted;
     }
     status
+}
+
+/// Writes the condition that says whether a disruption is allowed.
+pub fn note_condition(budget: &mut Value, now: Timestamp, allowed: i64) {
+    let (status, reason) =
+        if allowed > 0 { ("True", "SufficientPods") } else { ("False", "InsufficientPods") };
+    let generation = object::generation(budget);
+    let conditions = object::map_at(budget, &["status"]).entry("conditions").or_insert_with(|| json!([]));
+    let Some(all) = conditions.as_array_mut() else { return };
+    let known = all.iter().position(|it| text(it, &["type"]) == Some("DisruptionAllowed"));
+    let since = known.filter(|&place| text(&all[place], &["status"]) == Some(status));
+    let since = since.and_then(|place| text(&all[place], &["lastTransitionTime"])).map(str::to_owned);
+    let condition = json!({
+        "type": "DisruptionAllowed", "status": status, "reason": reason, "message": "",
+        "observedGeneration": generation,
+        "lastTransitionTime": since.unwrap_or_else(|| object::moment(now)),
+    });
+    match known {
+        Some(place) => all[place] = condition,
+        None => all.push(condition),
+    }
 }
 
 /// What the status of a budget allows; none if nobody has kept it yet.

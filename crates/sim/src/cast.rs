@@ -85,12 +85,11 @@ impl Member {
             return;
         }
         let watches = self.seat.watches();
-        let changes: Vec<Change> = match store.since(self.heard) {
-            Some(changes) => changes.filter(|it| watches.contains(&it.resource)).cloned().collect(),
-            None => {
-                self.news.clear();
-                relist(store, watches, self.seat.view())
-            }
+        let changes: Vec<Change> = if let Some(changes) = store.since(self.heard) {
+            changes.filter(|it| watches.contains(&it.resource)).cloned().collect()
+        } else {
+            self.news.clear();
+            relist(store, watches, self.seat.view())
         };
         for change in changes {
             let lag = lags.as_mut().map_or(Duration::ZERO, |lags| lags.lag(LONGEST_LAG));

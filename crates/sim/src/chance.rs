@@ -3,7 +3,7 @@
 
 use std::time::Duration;
 
-/// A source of chance (SplitMix64).
+/// A source of chance (`SplitMix64`).
 #[derive(Clone, Debug)]
 pub struct Chance(u64);
 
@@ -14,6 +14,7 @@ impl Chance {
     }
 
     /// A source of its own for one matter, so that more draws here do not move what happens there.
+    #[must_use]
     pub fn fork(&mut self, matter: u64) -> Self {
         Self::new(self.draw() ^ matter.rotate_left(17))
     }

@@ -26,6 +26,7 @@ impl VirtualClock {
     }
 
     /// Another clock for the same time, which can be moved by itself.
+    #[must_use]
     pub fn another(&self) -> Self {
         Self { start: self.start, off: Arc::default() }
     }

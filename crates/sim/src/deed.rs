@@ -14,12 +14,12 @@ use crate::start::{self, Start};
 use crate::store::Store;
 
 /// As whom people write.
-pub(crate) fn person() -> Caller {
+pub fn person() -> Caller {
     Caller::new("admin")
 }
 
 /// The requests of a deed, as things stand.
-pub(crate) fn acts(deed: &Deed, start: &Start, store: &Store) -> Vec<Act> {
+pub fn acts(deed: &Deed, start: &Start, store: &Store) -> Vec<Act> {
     let (set, rollout) = (start.set_key(), start.rollout_key());
     let spec = |resource, key: &Key, body: Value| {
         vec![Act::Patch(resource, key.clone(), Part::Whole, Patch::Merge(json!({"spec": body})))]
@@ -46,6 +46,11 @@ pub(crate) fn acts(deed: &Deed, start: &Start, store: &Store) -> Vec<Act> {
             &rollout,
             json!({"strategy": {"canary": {"steps": start::steps(steps)}}}),
         ),
+        Deed::NoStrategy => spec(Resource::RolloutPlugins, &rollout, json!({"strategy": {"canary": null}})),
+        Deed::Plugin(name) => spec(Resource::RolloutPlugins, &rollout, json!({"plugin": {"name": name}})),
+        Deed::WorkloadNamespace(namespace) => {
+            spec(Resource::RolloutPlugins, &rollout, json!({"workloadRef": {"namespace": namespace}}))
+        }
         Deed::DeletePod(pod) => vec![person::delete_pod(&start.pod_key(pod))],
         Deed::EvictPod(pod) => vec![Act::Evict(start.pod_key(pod))],
         Deed::DeleteRollout => vec![person::delete_rollout(&rollout)],
@@ -68,7 +73,7 @@ fn delete(resource: Resource, key: Key) -> Act {
 }
 
 /// A new image in the same write as the partition that holds it.
-pub(crate) fn held_image(image: &str, start: &Start) -> Act {
+pub fn held_image(image: &str, start: &Start) -> Act {
     let body = json!({"spec": {
         "template": {"spec": {"containers": [{"name": start.container(), "image": image}]}},
         "updateStrategy": {"rollingUpdate": {"partition": i32::MAX}},
@@ -79,7 +84,7 @@ pub(crate) fn held_image(image: &str, start: &Start) -> Act {
 /// Another rollout that names the same set.
 fn second_rollout(start: &Start) -> Act {
     let mut second = start.rollout.clone();
-    map_at(&mut second, &["metadata"]).insert("name".to_owned(), json!("another"));
+    map_at(&mut second, &["metadata"]).insert("name".to_owned(), json!("web-second"));
     Act::Create(Resource::RolloutPlugins, second)
 }
 

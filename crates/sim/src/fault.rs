@@ -9,17 +9,21 @@ use std::time::Duration;
 use axum::BoxError;
 use axum::body::Body as AxumBody;
 use axum::http::{Request, Response};
+use futures::StreamExt;
 use futures::future::BoxFuture;
 use kube::client::Body;
 use serde_json::json;
-use tokio::sync::Notify;
+use tokio::sync::{Notify, watch};
 use tower::Service;
 
 use crate::chance::Chance;
 use crate::judge::Judge;
+use crate::object::{Key, text};
 use crate::refusal::Refusal;
+use crate::resource::Resource;
 use crate::script::Fault;
 use crate::service::Cluster;
+use crate::store::Store;
 
 /// What happens to a request that meets a fault.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -42,14 +46,44 @@ struct State {
     lags: Option<Chance>,
     writes: u64,
     leads: bool,
+    /// The name under which the controller at this end stands for the lease, if it does.
+    candidate: Option<String>,
+    /// Grows whenever the open watches are cut.
+    cuts: watch::Sender<u32>,
     judge: Judge,
 }
 
 impl Line {
     /// A line that is never late, unless there is a source of lags.
     pub fn new(lags: Option<Chance>, judge: Judge) -> Self {
-        let state = State { requests: 0, armed: BTreeMap::new(), lags, writes: 0, leads: true, judge };
+        let state = State {
+            requests: 0,
+            armed: BTreeMap::new(),
+            lags,
+            writes: 0,
+            leads: true,
+            candidate: None,
+            cuts: watch::Sender::new(0),
+            judge,
+        };
         Self(Arc::new(Mutex::new(state)), Arc::new(Notify::new()))
+    }
+
+    /// The line of a controller that stands for the lease under this name.
+    pub fn of_candidate(judge: Judge, identity: &str) -> Self {
+        let line = Self::new(None, judge);
+        line.state().candidate = Some(identity.to_owned());
+        line
+    }
+
+    /// Ends the open watches.
+    pub fn cut(&self) {
+        self.state().cuts.send_modify(|cuts| *cuts += 1);
+    }
+
+    /// Ends the controller, whatever it does.
+    pub fn end(&self) {
+        self.1.notify_one();
     }
 
     fn state(&self) -> MutexGuard<'_, State> {
@@ -121,9 +155,11 @@ impl Line {
         server.with(|server, now| {
             let store = server.store();
             if store.revision() > before {
-                state.writes += 1;
+                // Whoever leads says so all the time; that is no work.
+                state.writes += u64::from(!what.contains("/leases"));
                 state.judge.catch_up(now, store, Some(before));
-                if !state.leads {
+                let holds = state.candidate.as_deref().is_none_or(|me| holder(store) == Some(me));
+                if (!state.leads || !holds) && !what.contains("/leases") {
                     state.judge.find(now, "rule 6", format!("a controller without the lease wrote: {what}"));
                 }
             }
@@ -176,6 +212,8 @@ where
                 Fate::Answered | Fate::CrashAfter | Fate::Lost => {}
             }
             let what = format!("{} {}", request.method(), request.uri().path());
+            let is_watch = request.uri().query().is_some_and(|query| query.contains("watch=true"));
+            let cuts = line.state().cuts.subscribe();
             let before = server.with(|server, _| server.store().revision());
             let answer = inner.call(request).await;
             line.judge(&server, before, &what);
@@ -186,11 +224,23 @@ where
                     if !lag.is_zero() {
                         tokio::time::sleep(lag).await;
                     }
-                    answer
+                    answer.map(|answer| if is_watch { until_cut(answer, cuts) } else { answer })
                 }
             }
         })
     }
+}
+
+/// Who holds the lease.
+fn holder(store: &Store) -> Option<&str> {
+    let lease = store.get(Resource::Leases, &Key::new("windlass", "windlass"))?;
+    text(lease, &["spec", "holderIdentity"])
+}
+
+/// A body that ends when the watches are cut.
+fn until_cut(answer: Response<AxumBody>, mut cuts: watch::Receiver<u32>) -> Response<AxumBody> {
+    let cut = async move { drop(cuts.changed().await) };
+    answer.map(|body| AxumBody::from_stream(body.into_data_stream().take_until(Box::pin(cut))))
 }
 
 /// As a server in trouble answers.

@@ -6,6 +6,8 @@ mod discovery;
 mod form;
 mod list;
 mod openapi;
+mod protobuf;
+mod strict;
 mod table;
 mod watch;
 
@@ -51,18 +53,48 @@ impl Answer {
     fn new(code: u16, body: Value) -> Self {
         Self::Body { code, body: Arc::new(body), warnings: Vec::new() }
     }
+
+    fn warning(mut self, more: Vec<String>) -> Self {
+        if let Self::Body { warnings, .. } = &mut self {
+            warnings.extend(more);
+        }
+        self
+    }
 }
 
 /// Answers a request.
 pub fn answer(server: &mut Server, now: Timestamp, caller: &Caller, request: &Request) -> Answer {
     let answered = Call::read(request).and_then(|call| {
-        if request.is_dry_run() {
-            // What happens to a copy does not happen.
-            return carry_out(&mut server.clone(), now, caller, request, call);
+        let warnings = strict::check(request, &call)?;
+        if !request.is_dry_run() {
+            return carry_out(server, now, caller, request, call).map(|it| it.warning(warnings));
         }
-        carry_out(server, now, caller, request, call)
+        // What happens to a copy does not happen.
+        let mut copy = server.clone();
+        let answer = carry_out(&mut copy, now, caller, request, call)?;
+        server.skip_uids_of(&copy);
+        Ok(unwritten(server, answer).warning(warnings))
     });
     answered.unwrap_or_else(|refusal| Answer::new(refusal.code, refusal.status()))
+}
+
+/// An object that was not written has the version that is stored, if any.
+fn unwritten(server: &Server, answer: Answer) -> Answer {
+    let Answer::Body { code, body, warnings } = answer else { return answer };
+    let text = |field| object::text(&body, &[field]).unwrap_or_default();
+    let group = text("apiVersion").split_once('/').map_or("", |(group, _)| group);
+    let Some(resource) = Resource::of_kind(group, text("kind")) else {
+        return Answer::Body { code, body, warnings };
+    };
+    let stored = server.store().get(resource, &Key::of(&body));
+    let version = stored.and_then(|it| object::at(it, &["metadata", "resourceVersion"])).cloned();
+    let mut body = Value::clone(&body);
+    let meta = object::map_at(&mut body, &["metadata"]);
+    match version {
+        Some(version) => drop(meta.insert("resourceVersion".to_owned(), version)),
+        None => drop(meta.remove("resourceVersion")),
+    }
+    Answer::Body { code, body: Arc::new(body), warnings }
 }
 
 fn carry_out(
@@ -103,7 +135,9 @@ fn carry_out(
         Call::Scale(resource, key, call) => scale(server, now, caller, resource, &key, call),
         Call::Evict(key, deletion) => {
             server.evict(now, caller, &key, &deletion)?;
-            Ok(Answer::new(201, success()))
+            let mut status = success();
+            status["code"] = json!(201);
+            Ok(Answer::new(201, status))
         }
         Call::Review(review) => Ok(Answer::new(201, reviewed(caller, review))),
         Call::Document(content_type, text) => Ok(Answer::Document { content_type, text }),
@@ -149,9 +183,10 @@ fn delete_many(
     let keys: Vec<Key> = meant.map(|(key, _)| key.clone()).collect();
     let mut items = Vec::new();
     for key in keys {
-        items.push(Value::clone(&*server.delete(now, caller, list.resource, &key, deletion)?));
+        items.push(server.delete(now, caller, list.resource, &key, deletion)?);
     }
-    Ok(Answer::new(200, list::envelope(list.resource, server.store().revision(), items)))
+    let items: Vec<&Object> = items.iter().collect();
+    Ok(Answer::new(200, Form::Whole.many(list.resource, &items, server.store().revision(), now)))
 }
 
 fn scale(

@@ -60,6 +60,12 @@ struct Freed {
     replaced: bool,
 }
 
+impl fmt::Debug for Judge {
+    fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
+        out.debug_struct("Judge").field("found", &self.found()).finish()
+    }
+}
+
 impl Default for Judge {
     fn default() -> Self {
         Self(Arc::new(Mutex::new(Record::default())))
@@ -89,6 +95,11 @@ impl Judge {
     /// Somebody did something, and it was not refused.
     pub fn deed(&self, deed: &Deed) {
         self.record().people.note(deed);
+    }
+
+    /// The image that everything starts with.
+    pub fn starts_with(&self, image: &str) {
+        self.record().people.start(image);
     }
 
     /// A controller's clock was moved: it can no longer tell how long a pod has been ready.

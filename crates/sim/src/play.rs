@@ -3,10 +3,12 @@
 
 mod attend;
 mod controller;
+mod end;
 mod feed;
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
+use std::task::Poll;
 use std::time::Duration;
 
 use jiff::Timestamp;
@@ -18,17 +20,18 @@ use crate::cast::Cast;
 use crate::chance::Chance;
 use crate::clock::VirtualClock;
 use crate::deed;
-use crate::judge::{Judge, Violation, is_available, pods_of, rollout, told};
-use crate::object::{is_going, label, list, number, text};
-use crate::resource::Resource;
-use crate::script::{Behaviour, Condition, Deed, Fault, Line, NodeState, Script};
-use crate::server::Server;
+use crate::judge::{Judge, Violation};
+use crate::script::{Condition, Deed, Fault, Line, Script};
 use crate::service::Cluster;
-use crate::start::{self, Start};
+use crate::start::Start;
 use crate::store::Store;
 use crate::timeline::Timeline;
+use crate::trace::Checkpoint;
 
 use controller::Controller;
+
+pub use end::holds;
+pub(crate) use end::{amends, furnish, help};
 
 pub use attend::{Attendance, Attended, Over, attend};
 
@@ -50,6 +53,8 @@ pub struct Outcome {
     pub violations: Vec<Violation>,
     /// Lines that could not be played, and why.
     pub stuck: Vec<String>,
+    /// When a script waited for quiet.
+    pub rests: Vec<Checkpoint>,
     /// Figures.
     pub statistics: Statistics,
     /// The cluster as it is at the end.
@@ -118,6 +123,7 @@ struct Player {
     noted: u64,
     chance: Option<Chance>,
     stuck: Vec<String>,
+    rests: Vec<Checkpoint>,
     statistics: Statistics,
     /// Pods that fate was asked to do something to.
     ordered: BTreeSet<String>,
@@ -128,19 +134,11 @@ struct Player {
 impl Player {
     fn new(start: Start) -> Self {
         let clock = VirtualClock::start();
-        let mut server = Server::default();
-        let furniture = start::furniture(start.nodes).into_iter().chain(start::policies(start.holder));
-        let own =
-            [(Resource::StatefulSets, start.set.clone()), (Resource::RolloutPlugins, start.rollout.clone())];
-        let mut stuck = Vec::new();
-        for (resource, object) in furniture.chain(start.more.clone()).chain(own) {
-            if let Err(refusal) = server.create(clock.now(), &deed::person(), resource, object) {
-                stuck.push(format!("start: {}", refusal.message));
-            }
-        }
+        let (server, stuck) = furnish(&start, clock.now());
         let mut chance = start.seed.map(Chance::new);
         let cluster = Cluster::new(server, Arc::new(clock.clone()));
         let judge = Judge::default();
+        judge.starts_with(start.image());
         let cast = Cast::new(everybody(start.seed.unwrap_or_default()), chance.as_mut().map(|it| it.fork(3)));
         let first = Controller::new(&cluster, &clock, &judge, chance.as_mut().map(|it| it.fork(4)));
         Self {
@@ -154,6 +152,7 @@ impl Player {
             noted: 0,
             chance,
             stuck,
+            rests: Vec::new(),
             statistics: Statistics::default(),
             ordered: BTreeSet::new(),
             takeover: None,
@@ -162,7 +161,10 @@ impl Player {
     }
 
     async fn play(mut self, lines: &[Line], ending: Ending) -> Outcome {
-        self.wait(&Condition::Phase("Healthy".to_owned())).await;
+        let ready = self.start.ready();
+        if !self.wait(&ready).await {
+            self.stuck.push(format!("start: `wait {ready}` never came"));
+        }
         for line in lines {
             self.carry_out(line).await;
         }
@@ -183,6 +185,7 @@ impl Player {
             timeline: self.timeline,
             violations: self.judge.found(),
             stuck: self.stuck,
+            rests: self.rests,
             statistics: self.statistics,
             store,
             ended: self.clock.now(),
@@ -285,7 +288,9 @@ impl Player {
 
     async fn wait(&mut self, condition: &Condition) -> bool {
         if *condition == Condition::Quiet {
-            return self.rest().await;
+            let rested = self.rest().await;
+            self.rests.push(self.cluster.with(|server, _| Checkpoint::of(server.store())));
+            return rested;
         }
         let until = Instant::now() + PATIENCE;
         self.run(until, |now, store| holds(condition, now, store)).await
@@ -340,7 +345,8 @@ impl Player {
                 }
             }
             let acted = self.tend_cast();
-            let began = self.controllers.iter_mut().fold(false, |began, it| it.tend() || began);
+            // Each of them, not only up to the first that begins something.
+            let began = self.controllers.iter_mut().map(Controller::tend).filter(|began| *began).count() > 0;
             if !acted && !began {
                 return;
             }
@@ -379,8 +385,8 @@ impl Player {
         };
         let controllers = &mut self.controllers;
         let goes_on = std::future::poll_fn(|context| {
-            let done = controllers.iter_mut().fold(false, |done, it| it.poll(context).is_ready() || done);
-            if done { std::task::Poll::Ready(()) } else { std::task::Poll::Pending }
+            let done = controllers.iter_mut().map(|it| it.poll(context)).filter(Poll::is_ready).count() > 0;
+            if done { Poll::Ready(()) } else { Poll::Pending }
         });
         let crashed = tokio::select! {
             biased;
@@ -397,20 +403,22 @@ impl Player {
     async fn come_to_an_end(&mut self) {
         self.cast.be_prompt();
         self.controllers.iter_mut().for_each(Controller::be_well);
-        let mut amends = vec![Deed::Quota(None), Deed::Policies(true), Deed::Resume];
         let ordered = std::mem::take(&mut self.ordered);
-        amends.extend(ordered.into_iter().map(|pod| Deed::Pod(pod, Behaviour::Well)));
-        amends.extend((1..=self.start.nodes).map(|node| Deed::Node(format!("node-{node}"), NodeState::Back)));
-        for deed in &amends {
-            self.deed(deed);
+        for deed in amends(&self.start, &ordered) {
+            self.deed(&deed);
         }
         for round in 0..ROUNDS {
             self.pass(Duration::from_secs(1200)).await;
             self.rest().await;
-            if !self.help(round) {
-                break;
+            let help = self.cluster.with(|server, _| help(server.store(), round));
+            let Some(help) = help else { break };
+            self.deed(&help);
+            if let Deed::Image(_) = help {
+                self.pass(Duration::from_secs(10)).await;
+                self.deed(&Deed::PromoteFull);
             }
         }
+        self.rest().await;
         let judge = self.judge.clone();
         let writes = self.writes();
         self.cluster.with(|server, now| judge.at_the_end(now, server.store()));
@@ -423,64 +431,5 @@ impl Player {
 
     fn writes(&self) -> u64 {
         self.controllers.iter().map(|it| it.line.writes()).sum()
-    }
-
-    /// What a person does who reads the status and helps. False if no help is asked for that a person could give.
-    fn help(&mut self, round: usize) -> bool {
-        let needed = self.cluster.with(|server, _| help(server.store(), round));
-        if let Some(deed) = &needed {
-            self.deed(deed);
-        }
-        needed.is_some()
-    }
-}
-
-/// What would help, as the status says it: a promotion, pods, the end of a bad version, or another version at last.
-fn help(store: &Store, round: usize) -> Option<Deed> {
-    let (_, rollout) = rollout(store)?;
-    let waits = list(rollout, &["status", "waits"]);
-    let reasons: Vec<&str> = waits.iter().filter_map(|wait| text(wait, &["reason"])).collect();
-    if reasons.contains(&"HoldForPerson") {
-        return Some(Deed::Promote);
-    }
-    if reasons.contains(&"ParkedAtZero") {
-        return Some(Deed::Scale(3));
-    }
-    // Pods that do not get ready with nobody disturbing: a bad version.
-    let stands = reasons.contains(&"WaitingForPods") && told(rollout, "phase") != "Healthy";
-    match round % 3 {
-        _ if !stands => None,
-        0 | 1 => Some(Deed::Abort),
-        _ => Some(Deed::Image(format!("app:v{}", 100 + round))),
-    }
-}
-
-/// Whether something is so.
-fn holds(condition: &Condition, now: Timestamp, store: &Store) -> bool {
-    let rollout = rollout(store).map(|(_, rollout)| rollout);
-    let set = store.all(Resource::StatefulSets).next().map(|(_, set)| set);
-    let counted = |count: usize, wanted: u32| u32::try_from(count).is_ok_and(|count| count == wanted);
-    match condition {
-        Condition::Phase(phase) => rollout.is_some_and(|it| told(it, "phase") == phase),
-        Condition::Step(step) => rollout.is_some_and(|it| {
-            told(it, "step").split('/').next().and_then(|done| done.parse().ok()) == Some(*step)
-        }),
-        Condition::Reason(reason) => rollout.is_some_and(|it| {
-            list(it, &["status", "waits"]).iter().any(|wait| text(wait, &["reason"]) == Some(reason))
-        }),
-        Condition::Updated(wanted) => set.is_some_and(|set| {
-            let target = text(set, &["status", "updateRevision"]);
-            let updated = pods_of(store, set)
-                .filter(|pod| !is_going(pod) && label(pod, "controller-revision-hash") == target);
-            counted(updated.count(), *wanted)
-        }),
-        Condition::Ready(wanted) => set.is_some_and(|set| {
-            let min_ready = number(set, &["spec", "minReadySeconds"]).unwrap_or_default();
-            counted(pods_of(store, set).filter(|pod| is_available(now, pod, min_ready)).count(), *wanted)
-        }),
-        Condition::Pods(wanted) => set.is_some_and(|set| {
-            counted(pods_of(store, set).count(), *wanted) && pods_of(store, set).all(|pod| !is_going(pod))
-        }),
-        Condition::Quiet => true,
     }
 }

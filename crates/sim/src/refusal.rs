@@ -25,6 +25,11 @@ impl Refusal {
         Self { code, reason, message: message.into(), details: None }
     }
 
+    /// A refusal that is about no object.
+    pub(crate) fn bare(code: u16, reason: &'static str, message: impl Into<String>) -> Self {
+        Self { details: Some(json!({})), ..Self::new(code, reason, message) }
+    }
+
     /// There is no such object.
     pub fn not_found(resource: Resource, name: &str) -> Self {
         let mut refusal =
@@ -46,6 +51,19 @@ impl Refusal {
         let message = format!("Operation cannot be fulfilled on {} \"{name}\": {why}", resource.qualified());
         let mut refusal = Self::new(409, "Conflict", message);
         refusal.details = Some(details(resource, name));
+        refusal
+    }
+
+    /// A replace has to say which version it replaces.
+    pub(crate) fn without_version(resource: Resource, name: &str) -> Self {
+        let why = "Invalid value: 0: must be specified for an update";
+        let message =
+            format!("{} \"{name}\" is invalid: metadata.resourceVersion: {why}", resource.qualified());
+        let mut refusal = Self::new(422, "Invalid", message);
+        let mut details = details(resource, name);
+        details["causes"] =
+            json!([{"reason": "FieldValueInvalid", "message": why, "field": "metadata.resourceVersion"}]);
+        refusal.details = Some(details);
         refusal
     }
 
@@ -76,7 +94,9 @@ impl Refusal {
 
     /// The object would be wrong in one or more ways.
     pub(crate) fn flawed(resource: Resource, name: &str, flaws: &[Flaw]) -> Self {
-        let said: Vec<String> = flaws.iter().map(|it| format!("{}: {}", it.field, it.why)).collect();
+        let mut said: Vec<String> = flaws.iter().map(|it| format!("{}: {}", it.field, it.why)).collect();
+        // A real server finds some flaws twice, and says them once.
+        said.dedup();
         let said = match said.as_slice() {
             [only] => only.clone(),
             many => format!("[{}]", many.join(", ")),
@@ -87,7 +107,10 @@ impl Refusal {
             .iter()
             .map(|it| json!({"reason": it.reason, "message": it.why, "field": it.field}))
             .collect();
-        let mut details = json!({"name": name, "kind": resource.kind(), "causes": causes});
+        let mut details = json!({"kind": resource.kind(), "causes": causes});
+        if !name.is_empty() {
+            details["name"] = json!(name);
+        }
         if !resource.group().is_empty() {
             details["group"] = json!(resource.group());
         }

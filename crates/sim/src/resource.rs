@@ -117,6 +117,7 @@ impl Resource {
     pub fn categories(self) -> &'static [&'static str] {
         match self {
             Self::Pods | Self::Services | Self::StatefulSets => &["all"],
+            Self::RolloutPlugins => &["all", "windlass"],
             Self::Definitions
             | Self::MutatingPolicies
             | Self::MutatingBindings
@@ -147,6 +148,21 @@ impl Resource {
     /// Whether it can be scaled.
     pub fn has_scale(self) -> bool {
         self.definition().scale
+    }
+
+    /// Whether a replace has to say which version it replaces.
+    pub fn is_replaced_by_version(self) -> bool {
+        matches!(
+            self,
+            Self::RolloutPlugins
+                | Self::Leases
+                | Self::Budgets
+                | Self::Definitions
+                | Self::MutatingPolicies
+                | Self::MutatingBindings
+                | Self::ValidatingPolicies
+                | Self::ValidatingBindings
+        )
     }
 
     /// Whether changes of its spec are counted.

@@ -175,9 +175,12 @@ fn check(schema: &Value, value: &Value, path: &Path<'_>, flaws: &mut Vec<Flaw>) 
     };
     if !fits {
         let expected = if either { "integer,string" } else { said };
+        // A status is checked by itself, so its fields are named from there.
+        let field = path.to_string();
+        let named = field.strip_prefix("status.").unwrap_or(&field);
         let why =
-            format!("Invalid value: \"{found}\": {path} in body must be of type {expected}: \"{found}\"");
-        flaws.push(Flaw { field: path.to_string(), reason: "FieldValueTypeInvalid", why });
+            format!("Invalid value: \"{found}\": {named} in body must be of type {expected}: \"{found}\"");
+        flaws.push(Flaw { field, reason: "FieldValueTypeInvalid", why });
         return;
     }
     check_below(schema, value, path, flaws);

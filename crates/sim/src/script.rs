@@ -34,6 +34,10 @@ pub struct Given {
     pub min_ready: Duration,
     /// The number of the first pod.
     pub first_ordinal: u32,
+    /// Pods are only replaced when somebody deletes them.
+    pub on_delete: bool,
+    /// Whether the rollout is there from the start.
+    pub managed: bool,
     /// The steps of the rollout.
     pub steps: Vec<GivenStep>,
     /// How long there may be no progress, and whether the run is aborted then.
@@ -94,6 +98,10 @@ pub enum Condition {
     Ready(u32),
     /// So many pods are there, ready or not, and none is going.
     Pods(u32),
+    /// An event of this reason was told about the rollout.
+    Told(String),
+    /// There is no rollout any more.
+    NoRollout,
     /// Nothing happens any more until time has passed.
     Quiet,
 }
@@ -117,8 +125,14 @@ pub enum Deed {
     Pause,
     /// Let go.
     Resume,
-    /// Other steps.
+    /// Other steps; none is a wrong spec.
     Steps(Vec<GivenStep>),
+    /// No strategy at all: a wrong spec.
+    NoStrategy,
+    /// Another plugin, perhaps one that does not exist.
+    Plugin(String),
+    /// The workload is looked for in this namespace.
+    WorkloadNamespace(String),
     /// Delete a pod.
     DeletePod(String),
     /// Ask a pod to go, if its budget allows.
@@ -226,6 +240,12 @@ impl fmt::Display for Given {
         if self.first_ordinal > 0 {
             writeln!(out, "given first-ordinal {}", self.first_ordinal)?;
         }
+        if self.on_delete {
+            writeln!(out, "given on-delete")?;
+        }
+        if !self.managed {
+            writeln!(out, "given no rollout")?;
+        }
         if let Some((limit, overdue)) = self.deadline {
             let then = match overdue {
                 Overdue::Told => "",
@@ -251,6 +271,8 @@ impl Default for Given {
             parallel: false,
             min_ready: Duration::ZERO,
             first_ordinal: 0,
+            on_delete: false,
+            managed: true,
             steps: vec![
                 GivenStep::Weight(20),
                 GivenStep::Pause,
@@ -304,6 +326,8 @@ impl fmt::Display for Condition {
             Self::Updated(count) => write!(out, "updated {count}"),
             Self::Ready(count) => write!(out, "ready {count}"),
             Self::Pods(count) => write!(out, "pods {count}"),
+            Self::Told(reason) => write!(out, "told {reason}"),
+            Self::NoRollout => out.write_str("no rollout"),
             Self::Quiet => out.write_str("quiet"),
         }
     }
@@ -320,7 +344,11 @@ impl fmt::Display for Deed {
             Self::Restart => out.write_str("restart"),
             Self::Pause => out.write_str("pause"),
             Self::Resume => out.write_str("resume"),
+            Self::Steps(steps) if steps.is_empty() => out.write_str("no steps"),
             Self::Steps(steps) => write!(out, "steps {}", Steps(steps)),
+            Self::NoStrategy => out.write_str("no strategy"),
+            Self::Plugin(name) => write!(out, "plugin {name}"),
+            Self::WorkloadNamespace(namespace) => write!(out, "workload-namespace {namespace}"),
             Self::DeletePod(pod) => write!(out, "delete pod {pod}"),
             Self::EvictPod(pod) => write!(out, "evict pod {pod}"),
             Self::DeleteRollout => out.write_str("delete rollout"),

@@ -33,6 +33,8 @@ fn given(seed: u64, chance: &mut Chance) -> Given {
         parallel: chance.one_in(3),
         min_ready: if chance.one_in(3) { Duration::from_secs(chance.between(1, 15)) } else { Duration::ZERO },
         first_ordinal: if chance.one_in(5) { 2 } else { 0 },
+        on_delete: false,
+        managed: true,
         steps: steps(chance),
         deadline: deadline(chance),
         holder: if chance.one_in(3) { Holder::Partition } else { Holder::Policy },

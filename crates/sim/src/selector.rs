@@ -147,7 +147,12 @@ fn field(resource: Resource, term: &str) -> Result<FieldTerm, Refusal> {
     let known =
         matches!(field, "metadata.name" | "metadata.namespace") || fields_of(resource).contains(&field);
     if !known {
-        return Err(Refusal::bad_request(format!("field label not supported: {field}")));
+        return Err(Refusal::bad_request(match fields_of(resource) {
+            [] => format!(
+                "\"{field}\" is not a known field selector: only \"metadata.name\", \"metadata.namespace\""
+            ),
+            _ => format!("field label not supported: {field}"),
+        }));
     }
     Ok(FieldTerm { field: field.to_owned(), value: value.to_owned(), equal })
 }
@@ -183,5 +188,49 @@ fn fields_of(resource: Resource) -> &'static [&'static str] {
         Resource::Secrets => &["type"],
         Resource::Services => &["spec.clusterIP", "spec.type"],
         _ => &[],
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    fn selects(labels: &str) -> Vec<&'static str> {
+        let objects = [
+            ("one", json!({"metadata": {"labels": {"a": "1", "b": "x"}}})),
+            ("two", json!({"metadata": {"labels": {"a": "2"}}})),
+            ("bare", json!({"metadata": {}})),
+        ];
+        let selector = Selector::parse(Resource::Pods, labels, "").unwrap();
+        objects.iter().filter(|(_, it)| selector.matches(it)).map(|(name, _)| *name).collect()
+    }
+
+    #[test]
+    fn every_form_of_a_label_selector_selects() {
+        assert_eq!(selects(""), ["one", "two", "bare"]);
+        assert_eq!(selects("a=1"), ["one"]);
+        assert_eq!(selects("a==2"), ["two"]);
+        assert_eq!(selects("a!=1"), ["two", "bare"]);
+        assert_eq!(selects("a"), ["one", "two"]);
+        assert_eq!(selects("!a"), ["bare"]);
+        assert_eq!(selects("a in (1, 2),b"), ["one"]);
+        assert_eq!(selects("a notin (1)"), ["two", "bare"]);
+    }
+
+    #[test]
+    fn a_selector_that_cannot_be_read_is_refused() {
+        assert!(Selector::parse(Resource::Pods, "a in 1)", "").is_err());
+        assert!(Selector::parse(Resource::Pods, "", "spec.nodeName").is_err());
+        let refusal = Selector::parse(Resource::StatefulSets, "", "status.phase=x").unwrap_err();
+        assert!(refusal.message.contains("not a known field selector"), "{}", refusal.message);
+    }
+
+    #[test]
+    fn a_field_that_is_not_there_reads_as_empty() {
+        let unbound = Selector::parse(Resource::Pods, "", "spec.nodeName=").unwrap();
+        assert!(unbound.matches(&json!({"spec": {}})));
+        assert!(!unbound.matches(&json!({"spec": {"nodeName": "node-1"}})));
     }
 }

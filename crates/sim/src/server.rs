@@ -23,7 +23,7 @@ use crate::object::{Key, Object, map_at};
 use crate::refusal::Refusal;
 use crate::resource::Resource;
 use crate::store::Store;
-use write::{Noting, Writing};
+use write::{Way, Writing};
 
 pub use delete::{Deletion, Propagation};
 pub use patch::{Apply, Patch};
@@ -107,7 +107,7 @@ impl Server {
         object: Value,
     ) -> Result<Object, Refusal> {
         let key = Key::of(&object);
-        let writing = Writing { resource, key: &key, part, noting: Noting::Changes };
+        let writing = Writing { resource, key: &key, part, way: Way::Replace };
         write::change(self, now, caller, writing, |_| Ok(object))
     }
 
@@ -124,7 +124,7 @@ impl Server {
         if let Patch::Apply(apply) = patch {
             return self.apply(now, caller, resource, key, part, apply);
         }
-        let writing = Writing { resource, key, part, noting: Noting::Changes };
+        let writing = Writing { resource, key, part, way: Way::Patch };
         write::change(self, now, caller, writing, |before| {
             let mut after = before.clone();
             patch.apply(resource, &mut after)?;
@@ -151,7 +151,7 @@ impl Server {
             }
             return write::create(self, now, caller, resource, object, Some(apply));
         }
-        let writing = Writing { resource, key, part, noting: Noting::Done };
+        let writing = Writing { resource, key, part, way: Way::Apply };
         write::change(self, now, caller, writing, |before| owners::apply(resource, now, part, before, apply))
     }
 
@@ -193,6 +193,11 @@ impl Server {
         make: impl FnOnce(Value) -> Result<Value, Refusal>,
     ) -> Result<Value, Refusal> {
         scale::set(self, now, caller, resource, key, make)
+    }
+
+    /// What another server has given away is not given again.
+    pub(crate) fn skip_uids_of(&mut self, other: &Self) {
+        self.uids = self.uids.max(other.uids);
     }
 
     fn new_uid(&mut self) -> Value {

@@ -5,10 +5,10 @@ use jiff::Timestamp;
 use serde_json::{Value, json};
 use windlass_workloads::{DEFAULT_IDENTITY, Holder, wanted_policies};
 
-use crate::object::{Key, list, text};
+use crate::object::{Key, list, map_at, number, text};
 use crate::refusal::Refusal;
 use crate::resource::Resource;
-use crate::script::{Given, GivenStep, Overdue};
+use crate::script::{Condition, Given, GivenStep, Overdue};
 use crate::server::{Caller, Server};
 
 /// The namespace of scripts.
@@ -23,6 +23,8 @@ pub struct Start {
     pub set: Value,
     /// Its rollout.
     pub rollout: Value,
+    /// Whether the rollout is there from the start.
+    pub managed: bool,
     /// Whatever else there is.
     pub more: Vec<Belonging>,
     /// What holds a new template.
@@ -38,6 +40,7 @@ impl From<&Given> for Start {
         Self {
             set: set(given),
             rollout: rollout(given, NAME),
+            managed: given.managed,
             more: Vec::new(),
             holder: given.holder,
             nodes: given.nodes,
@@ -47,6 +50,32 @@ impl From<&Given> for Start {
 }
 
 impl Start {
+    /// The same in another namespace.
+    #[must_use]
+    pub fn within(mut self, namespace: &str) -> Self {
+        for object in [&mut self.set, &mut self.rollout] {
+            map_at(object, &["metadata"]).insert("namespace".to_owned(), json!(namespace));
+        }
+        self
+    }
+
+    /// The set and its rollout, as they are made.
+    pub fn own(&self) -> Vec<Belonging> {
+        let rollout = self.managed.then(|| (Resource::RolloutPlugins, self.rollout.clone()));
+        [(Resource::StatefulSets, self.set.clone())].into_iter().chain(rollout).collect()
+    }
+
+    /// What is waited for before the first line.
+    pub fn ready(&self) -> Condition {
+        if self.managed { Condition::Phase("Healthy".to_owned()) } else { self.pods_ready() }
+    }
+
+    /// The set has all its pods.
+    pub fn pods_ready(&self) -> Condition {
+        let pods = number(&self.set, &["spec", "replicas"]);
+        Condition::Ready(pods.and_then(|pods| u32::try_from(pods).ok()).unwrap_or(1))
+    }
+
     /// The set, by namespace and name.
     pub fn set_key(&self) -> Key {
         Key::of(&self.set)
@@ -59,8 +88,17 @@ impl Start {
 
     /// The container whose image changes: the first.
     pub fn container(&self) -> &str {
+        self.of_the_first_container("name")
+    }
+
+    /// Its image.
+    pub fn image(&self) -> &str {
+        self.of_the_first_container("image")
+    }
+
+    fn of_the_first_container(&self, field: &str) -> &str {
         let first = list(&self.set, &["spec", "template", "spec", "containers"]).first();
-        first.and_then(|container| text(container, &["name"])).unwrap_or_default()
+        first.and_then(|container| text(container, &[field])).unwrap_or_default()
     }
 
     /// A pod of the set, by its name.
@@ -134,6 +172,9 @@ pub fn set(given: &Given) -> Value {
     });
     if given.first_ordinal > 0 {
         set["spec"]["ordinals"] = json!({"start": given.first_ordinal});
+    }
+    if given.on_delete {
+        set["spec"]["updateStrategy"] = json!({"type": "OnDelete"});
     }
     set
 }

@@ -93,12 +93,6 @@ impl Store {
         object
     }
 
-    /// Takes an object out.
-    pub(crate) fn remove(&mut self, resource: Resource, key: &Key) -> Option<Object> {
-        let last = Value::clone(self.get(resource, key)?);
-        self.remove_as(resource, key, last)
-    }
-
     /// Takes an object out, whose last state is this.
     pub(crate) fn remove_as(&mut self, resource: Resource, key: &Key, mut last: Value) -> Option<Object> {
         let before = self.objects.get_mut(&resource)?.remove(key)?;
@@ -113,6 +107,24 @@ impl Store {
             before: Some(before),
         });
         Some(last)
+    }
+
+    /// Takes in an object as another server stored it: its version stays what it is there.
+    pub fn mirror(&mut self, resource: Resource, object: Value) {
+        self.revision += 1;
+        let (key, object) = (Key::of(&object), Arc::new(object));
+        let before = self.objects.entry(resource).or_default().insert(key.clone(), Arc::clone(&object));
+        let kind = if before.is_some() { ChangeKind::Modified } else { ChangeKind::Added };
+        self.remember(Change { revision: self.revision, resource, key, kind, object, before });
+    }
+
+    /// Takes out what another server has no more; this was its last state.
+    pub fn mirror_end(&mut self, resource: Resource, last: Value) {
+        self.revision += 1;
+        let (key, object) = (Key::of(&last), Arc::new(last));
+        let before = self.objects.get_mut(&resource).and_then(|objects| objects.remove(&key));
+        let revision = self.revision;
+        self.remember(Change { revision, resource, key, kind: ChangeKind::Deleted, object, before });
     }
 
     fn stamp(&mut self, object: &mut Value) {

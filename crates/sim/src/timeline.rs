@@ -159,7 +159,7 @@ impl Timeline {
     }
 }
 
-fn pod_state(pod: &Value) -> PodState {
+pub(crate) fn pod_state(pod: &Value) -> PodState {
     if is_going(pod) {
         return PodState::Going;
     }

@@ -24,6 +24,7 @@ pub(crate) struct Cli {
 
 const EXIT_CODES: &str = "\
 Examples:
+  windlass demo                               see what it does, without a cluster
   windlass manifests | kubectl apply -f -     install everything
   windlass controller                         serve rollouts
   windlass plan -f web.yaml                   what will a rollout do?
@@ -90,11 +91,41 @@ pub(crate) enum Command {
         /// Which shell
         shell: Shell,
     },
+    /// See a canary, and a bad version that is caught and reverted; needs no cluster, takes about 40 seconds
+    #[command(after_help = DEMO_HELP)]
+    Demo(DemoArguments),
     /// A cluster in memory, to try things out
     #[command(subcommand)]
     Sim(SimCommand),
     #[command(flatten)]
     Kubectl(KubectlCommand),
+}
+
+const DEMO_HELP: &str = "\
+The cluster is in memory and the controller in it is the real one; no file is read, no cluster of yours is touched. On a \
+terminal the picture moves, elsewhere it is text. Ctrl-C ends it.
+
+--real starts the control plane that Windlass is tested with (etcd, API server, controllers, scheduler; kwok plays the \
+kubelets) and ends it afterwards. It is built by the repository: make demo-real. WINDLASS_TESTBED names the folder of its \
+programs if this program is not in the repository.
+
+Examples:
+  windlass demo
+  windlass demo --stay           (then push the buttons yourself)
+  windlass demo --instant        (in virtual time, as text: no waiting)
+  windlass demo --real";
+
+#[derive(Debug, Args)]
+pub(crate) struct DemoArguments {
+    /// Stay open after the show: prints a KUBECONFIG line for kubectl, until Ctrl-C
+    #[arg(long)]
+    pub(crate) stay: bool,
+    /// Show it on a real control plane
+    #[arg(long)]
+    pub(crate) real: bool,
+    /// Do not wait for anybody to look: virtual time, as text
+    #[arg(long, conflicts_with_all = ["real", "stay"])]
+    pub(crate) instant: bool,
 }
 
 #[derive(Debug, Subcommand)]

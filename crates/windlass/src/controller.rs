@@ -42,6 +42,7 @@ async fn serve(connection: &Connection, arguments: &ControllerArguments) -> Resu
             HoldArgument::Partition => HolderChoice::Always(Holder::Partition),
         },
         election: arguments.leader_elect.then(|| election(connection, arguments)),
+        witness: None,
     };
     tracing::info!(?settings, version = env!("CARGO_PKG_VERSION"), "windlass starts");
     windlass_controller::run(connected.client, settings, Arc::new(WallClock), stop_signal()?.boxed()).await?;
@@ -68,7 +69,8 @@ fn election(connection: &Connection, arguments: &ControllerArguments) -> Electio
     }
 }
 
-fn stop_signal() -> Result<impl Future<Output = ()> + Send + 'static, Failure> {
+/// Ready when somebody asks the program to end.
+pub(crate) fn stop_signal() -> Result<impl Future<Output = ()> + Send + 'static, Failure> {
     let listen =
         |kind| signal(kind).map_err(|error| Failure::Refused(format!("cannot listen for signals: {error}")));
     let (mut terminate, mut interrupt) = (listen(SignalKind::terminate())?, listen(SignalKind::interrupt())?);

@@ -4,6 +4,7 @@
 mod cli;
 mod connect;
 mod controller;
+mod demo;
 mod failure;
 mod files;
 mod kubectl;
@@ -44,6 +45,7 @@ fn run(cli: Cli) -> Result<ExitCode, Failure> {
         Command::Plan(arguments) => plan::run(&cli.connection, &arguments),
         Command::Simulate(arguments) => simulate::run(&cli.connection, &arguments),
         Command::Completion { shell } => manifests::completion(shell),
+        Command::Demo(arguments) => demo::run(&arguments),
         Command::Sim(command) => sim::run(&command),
         Command::Kubectl(command) => kubectl::run(&cli.connection, command),
     }

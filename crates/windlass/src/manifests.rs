@@ -5,7 +5,7 @@ use std::process::ExitCode;
 
 use clap::{CommandFactory, ValueEnum};
 use clap_complete::Shell;
-use windlass_workloads::{policies, rights_table};
+use windlass_workloads::{DEFAULT_IDENTITY, Holder, policies, rights_table};
 
 use crate::cli::{self, Cli, ManifestsArguments, Part};
 use crate::failure::Failure;
@@ -43,6 +43,12 @@ pub(crate) fn manifests(arguments: &ManifestsArguments) -> Result<ExitCode, Fail
     let wanted = Part::value_variants().iter().filter(|part| arguments.parts.contains(part));
     let documents: Result<Vec<String>, Failure> = wanted.map(|part| text(*part, arguments)).collect();
     print(&documents?.join("---\n"))
+}
+
+/// Everything but the controller, for one that runs elsewhere.
+pub(crate) fn without_controller() -> Result<String, Failure> {
+    let policies = policies(Holder::Policy, &[DEFAULT_IDENTITY.to_owned()]);
+    Ok([definitions()?, policies, RIGHTS.join("---\n")].join("---\n"))
 }
 
 fn text(part: Part, arguments: &ManifestsArguments) -> Result<String, Failure> {

@@ -3,15 +3,12 @@
 use std::net::{Ipv4Addr, SocketAddr};
 use std::process::ExitCode;
 use std::sync::Arc;
-use std::time::Duration;
 
-use anstream::{eprintln, println};
-use futures::FutureExt;
+use anstream::println;
 use tokio::net::TcpListener;
-use windlass_controller::{Clock, HolderChoice, Scope, Settings, WallClock};
-use windlass_sim::actors::everybody;
-use windlass_sim::{Caller, Cast, Cluster, serve, start};
-use windlass_workloads::{DEFAULT_IDENTITY, Holder};
+use windlass_controller::{Clock, HolderChoice, WallClock};
+use windlass_sim::{Cluster, Live, serve, start};
+use windlass_workloads::Holder;
 
 use crate::cli::{ServeArguments, SimCommand};
 use crate::failure::Failure;
@@ -48,52 +45,13 @@ async fn serve_cluster(arguments: &ServeArguments) -> Result<(), Failure> {
             refused(&format!("cannot write the kubeconfig to {}", file.display()), &error)
         })?;
     }
-    let inhabitants = [tokio::spawn(act(cluster.clone())), tokio::spawn(control(cluster.clone()))];
+    let mut live = Live::start(cluster.clone(), Arc::new(WallClock), SEED, HolderChoice::FindOut);
     println!("serving on http://{address}");
     if let Some(file) = &arguments.write_kubeconfig {
         println!("export KUBECONFIG={}", file.display());
     }
-    let ended = serve::serve(listener, cluster).await;
-    inhabitants.iter().for_each(tokio::task::JoinHandle::abort);
-    ended.map_err(|error| refused("the server ended", &error))
-}
-
-/// The cluster's own: they wake at every write, and when they asked to.
-async fn act(cluster: Cluster) {
-    let mut cast = Cast::new(everybody(SEED), None);
-    let mut written = cluster.written();
-    loop {
-        written.borrow_and_update();
-        let wait = cluster.with(|server, now| {
-            cast.play(now, server);
-            cast.next(now).map(|next| Duration::try_from(next.duration_since(now)).unwrap_or_default())
-        });
-        let due = async {
-            match wait {
-                Some(wait) => tokio::time::sleep(wait).await,
-                None => std::future::pending().await,
-            }
-        };
-        tokio::select! {
-            changed = written.changed() => if changed.is_err() { return },
-            () = due => {}
-        }
-    }
-}
-
-/// The controller itself, as it runs in a real cluster.
-async fn control(cluster: Cluster) {
-    let client = cluster.client(Caller::new(DEFAULT_IDENTITY));
-    let settings = Settings {
-        scope: Scope::Cluster,
-        instance: None,
-        workers: 2,
-        listen: None,
-        hold: HolderChoice::FindOut,
-        election: None,
-    };
-    let never = std::future::pending().boxed();
-    if let Err(error) = windlass_controller::run(client, settings, Arc::new(WallClock), never).await {
-        eprintln!("{error}");
+    tokio::select! {
+        ended = serve::serve(listener, cluster) => ended.map_err(|error| refused("the server ended", &error)),
+        error = live.ended() => Err(error.into()),
     }
 }

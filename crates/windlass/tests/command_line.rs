@@ -131,6 +131,34 @@ fn a_plan_reads_several_files_folders_and_standard_input() {
 }
 
 #[test]
+fn the_demo_tells_its_story_without_a_cluster_and_without_waiting() {
+    let output = windlass(&["demo", "--instant"]);
+    assert_eq!(output.status.code(), Some(0), "{}", said(&output));
+    assert_eq!(said(&output), "");
+    let told = String::from_utf8(output.stdout).unwrap().replace(env!("CARGO_BIN_EXE_windlass"), "windlass");
+    insta::assert_snapshot!(told);
+}
+
+#[test]
+fn a_demo_that_does_not_wait_has_nothing_to_stay_for() {
+    for other in ["--stay", "--real"] {
+        assert_eq!(windlass(&["demo", "--instant", other]).status.code(), Some(2), "{other}");
+    }
+}
+
+#[test]
+fn a_demo_on_a_control_plane_that_is_not_there_says_what_would_help() {
+    let output = Command::new(env!("CARGO_BIN_EXE_windlass"))
+        .args(["demo", "--real"])
+        .env("WINDLASS_TESTBED", "/nonexistent")
+        .output()
+        .unwrap();
+    assert_eq!(output.status.code(), Some(1));
+    let said = said(&output);
+    assert!(said.contains("WINDLASS_TESTBED=/nonexistent") && said.contains("make demo-real"), "{said}");
+}
+
+#[test]
 fn the_exit_code_of_a_simulation_says_whether_it_ended_well() {
     let rows: [(&str, &[&str], i32, &str, &str); 9] = [
         ("ordinals", &[], 0, "✔ every pod is on the new version", ""),

@@ -114,6 +114,14 @@ fn wanted_hold() -> Holder {
     }
 }
 
+/// The folder with the programs of a real control plane, kubectl among them; built where that was not done yet.
+pub fn built() -> PathBuf {
+    let build =
+        Command::new(root().join("testbed/build")).stderr(Stdio::inherit()).output().expect("testbed/build");
+    assert!(build.status.success(), "testbed/build failed");
+    PathBuf::from(String::from_utf8_lossy(&build.stdout).trim())
+}
+
 fn started() -> Bed {
     let hold = wanted_hold();
     // The older kind of server is also the one with what newer ones may have switched on.
@@ -121,10 +129,7 @@ fn started() -> Bed {
         Holder::Policy => &[],
         Holder::Partition => &["--mutating-policy=false", "--feature-gates=MaxUnavailableStatefulSet=true"],
     };
-    let build =
-        Command::new(root().join("testbed/build")).stderr(Stdio::inherit()).output().expect("testbed/build");
-    assert!(build.status.success(), "testbed/build failed");
-    let bin = PathBuf::from(String::from_utf8_lossy(&build.stdout).trim());
+    let bin = built();
     let mut child = Command::new(bin.join("testbed"))
         .arg("up")
         .args(flags)
@@ -300,7 +305,7 @@ pub fn windlass(arguments: &[&str]) -> String {
 }
 
 /// The windlass binary with these arguments.
-pub(crate) fn windlass_command(arguments: &[&str]) -> Command {
+pub fn windlass_command(arguments: &[&str]) -> Command {
     let program = windlass_binary();
     let mut command = Command::new(program);
     command.args(arguments);
@@ -318,7 +323,7 @@ fn windlass_binary() -> PathBuf {
 }
 
 /// Runs a program to its end.
-pub(crate) fn run(mut command: Command, input: &str) -> Output {
+pub fn run(mut command: Command, input: &str) -> Output {
     let mut child = command
         .stdin(Stdio::piped())
         .stdout(Stdio::piped())

@@ -23,7 +23,7 @@ mod story;
 mod wait;
 mod world;
 
-pub use bed::{Bed, User, bed, connect, windlass};
+pub use bed::{Bed, User, bed, built, connect, run, windlass, windlass_command};
 pub use controller::{Controller, Launch};
 pub use election::took_the_lease;
 pub use ending::{Deeds, Ending};

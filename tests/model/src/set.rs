@@ -237,8 +237,7 @@ impl Set {
         match holder {
             // The policy changes the status in passing.
             Holder::Policy if forgets && self.marked && self.spec.partition > 0 => {}
-            // The policy can only refuse the status.
-            Holder::Partition if forgets && self.spec.partition > 0 => return,
+            // Without mutating policies the status is refused only at zero pods, which this world never has.
             _ if forgets => self.current = updated,
             _ => {}
         }

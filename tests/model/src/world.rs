@@ -128,17 +128,6 @@ impl World {
         }
     }
 
-    /// Known, and told in docs/testing.md: without mutating policies the status of a set whose pods are all on the
-    /// target can only be refused while they are held back, so its controller cannot say what it saw.
-    fn is_status_refused(&self, set: &Set) -> bool {
-        let Set { spec, former, current, .. } = *set;
-        self.holder == Holder::Partition
-            && former.is_some()
-            && spec.partition > 0
-            && current != spec.template
-            && set.is_all_on(spec.template)
-    }
-
     fn world_steps(&self, state: &State, steps: &mut Steps<'_>) {
         for is_latest in [true, false] {
             let action = if is_latest { Action::Sync } else { Action::SyncOnFormerSpec };
@@ -442,7 +431,6 @@ impl Model for World {
                 let on = state.set.pods.iter().flatten().filter(|pod| pod.version == spec.template).count();
                 run.filter(|_| on == usize::from(self.at(usize::from(number)))).map(|_| "held for a person")
             }
-            _ if self.is_status_refused(&state.set) => Some("status refused"),
             // All pods were on the target before the abort could hold them: a person has to put the template back.
             Some(_) if says("StableForgotten") => run
                 .filter(|run| current != run.stable && state.set.is_all_on(current))

@@ -131,6 +131,14 @@ impl Index {
         self.owners(owner)
     }
 
+    pub(crate) fn knows_pod(&self, owner: &str, key: &Key) -> bool {
+        self.children.get(owner).is_some_and(|children| children.pods.get(&key.name).is_some())
+    }
+
+    pub(crate) fn knows_revision(&self, owner: &str, key: &Key) -> bool {
+        self.children.get(owner).is_some_and(|children| children.revisions.get(&key.name).is_some())
+    }
+
     /// A pod that we deleted and that the server no longer shows: it counts as going until the watch says so.
     pub(crate) fn pod_is_going(&mut self, snapshot: &Snapshot, pod: &str) {
         if let Some(children) = self.children.get_mut(snapshot.workload.uid()) {

@@ -71,7 +71,7 @@ impl Pass<'_> {
     }
 
     fn answer_restart(&mut self, abort_too: bool) -> Result<(), Rejection> {
-        let now = self.now;
+        let (now, beginning) = (self.now, self.beginning());
         match &mut self.memo.run {
             Some(_) if abort_too => Err(Rejection::AbortWins),
             Some(run) if run.is_aborted() => {
@@ -79,7 +79,7 @@ impl Pass<'_> {
                 *run = Run {
                     restarts,
                     restarted_at: Some(now),
-                    ..Run::start(now, run.target.clone(), run.stable.clone())
+                    ..Run::start(beginning, run.target.clone(), run.stable.clone())
                 };
                 Ok(())
             }

@@ -28,7 +28,7 @@ impl Pass<'_> {
     fn start_if_needed(&mut self) {
         let (target, stable) = (&self.seen.target, &self.seen.stable);
         if target != stable {
-            let mut run = Run::start(self.now, target.clone(), stable.clone());
+            let mut run = Run::start(self.beginning(), target.clone(), stable.clone());
             self.announcements.push(Announcement::Started { target: target.clone() });
             let ahead: Vec<PodName> = self.ahead(target);
             if !ahead.is_empty() {
@@ -38,7 +38,7 @@ impl Pass<'_> {
             self.memo.run = Some(run);
         } else if let Some(foreign) = self.foreign_revision() {
             // The template was put back while nobody looked: pods of the abandoned revision are still there.
-            let mut run = Run::start(self.now, foreign.clone(), stable.clone());
+            let mut run = Run::start(self.beginning(), foreign.clone(), stable.clone());
             run.journey = Journey::Returning;
             self.announcements
                 .push(Announcement::Returning { abandoned: foreign.clone(), stable: stable.clone() });
@@ -85,7 +85,7 @@ impl Pass<'_> {
         if target == stable {
             self.start_if_needed();
         } else {
-            self.memo.run = Some(Run::start(self.now, target, stable));
+            self.memo.run = Some(Run::start(self.beginning(), target, stable));
         }
     }
 

@@ -5,6 +5,7 @@ use std::collections::BTreeMap;
 use serde_json::{Value, json};
 
 use super::form::Form;
+use super::protobuf;
 use super::watch::{Start, Watch};
 use crate::object::{self, Key, map_at, number, text};
 use crate::refusal::Refusal;
@@ -60,10 +61,10 @@ impl Request {
                 .map_err(|error| Refusal::bad_request(format!("error decoding YAML: {error}")));
         }
         if self.content_type.contains("protobuf") {
-            return Err(Refusal::unsupported("application/json, application/yaml"));
+            return protobuf::read(&self.body)
+                .ok_or_else(|| Refusal::unsupported("application/json, application/yaml"));
         }
-        let why = "the object provided is unrecognized (must be of type StatefulSet): couldn't get version/kind; json parse error";
-        Err(Refusal::bad_request(why))
+        Err(Refusal::bad_request("the object provided is unrecognized: it is not JSON"))
     }
 }
 
@@ -159,6 +160,9 @@ impl Call {
                 _ => Err(not_allowed()),
             },
             None => on_one(request, resource, key, Part::Whole),
+            Some("scale") if resource == Resource::RolloutPlugins => {
+                Err(Refusal::not_found(resource, &key.name))
+            }
             Some("status") if resource.has_status() => on_one(request, resource, key, Part::Status),
             Some("finalize") if resource == Resource::Namespaces => {
                 on_one(request, resource, key, Part::Finalizers)
@@ -264,7 +268,7 @@ fn version(request: &Request) -> Result<Option<u64>, Refusal> {
     }
     text.parse().map(Some).map_err(|_| {
         Refusal::bad_request(format!(
-            "Invalid value: \"{text}\": strconv.ParseUint: parsing \"{text}\": invalid syntax"
+            "invalid resource version: resourceVersion: Invalid value: \"{text}\": strconv.ParseUint: parsing \"{text}\": invalid syntax"
         ))
     })
 }
@@ -308,7 +312,18 @@ fn is_subresource_of_namespace(rest: &[&str]) -> bool {
 
 /// The object in the body, with the namespace and the name that the path says.
 fn body(request: &Request, resource: Resource, key: &Key) -> Result<Value, Refusal> {
+    let readable = ["", "application/json", "application/yaml", "application/vnd.kubernetes.protobuf"];
+    if !readable.contains(&request.content_type.split(';').next().unwrap_or_default()) {
+        let accepted = "application/json, application/yaml, application/vnd.kubernetes.protobuf";
+        return Err(Refusal::unsupported(accepted));
+    }
     let mut body = request.json()?;
+    if !body.is_object() {
+        let kind = resource.kind();
+        return Err(Refusal::bad_request(format!(
+            "the object provided is unrecognized (must be of type {kind})"
+        )));
+    }
     let sent = Key::of(&body);
     let kind = text(&body, &["kind"]).unwrap_or_default();
     if !kind.is_empty() && kind != resource.kind() {
@@ -350,8 +365,7 @@ fn patch(request: &Request) -> Result<Patch, Refusal> {
         "application/apply-patch+yaml" => {
             let manager = request.asked("fieldManager");
             if manager.is_empty() {
-                let why = "PatchOptions.meta.k8s.io \"\" is invalid: fieldManager: Required value: is required for apply patch";
-                return Err(Refusal::new(422, "Invalid", why));
+                return Err(needs_manager());
             }
             Ok(Patch::Apply(Apply {
                 wanted: body,
@@ -359,10 +373,19 @@ fn patch(request: &Request) -> Result<Patch, Refusal> {
                 force: request.is_asked("force"),
             }))
         }
-        _ => Err(Refusal::unsupported(
-            "application/json-patch+json, application/merge-patch+json, application/apply-patch+yaml, application/strategic-merge-patch+json",
-        )),
+        _ => Err(Refusal::bare(415, "UnsupportedMediaType", "415: Unsupported Media Type")),
     }
+}
+
+fn needs_manager() -> Refusal {
+    let why = "Required value: is required for apply patch";
+    let message = format!("PatchOptions.meta.k8s.io \"\" is invalid: fieldManager: {why}");
+    let mut refusal = Refusal::new(422, "Invalid", message);
+    refusal.details = Some(json!({
+        "group": "meta.k8s.io", "kind": "PatchOptions",
+        "causes": [{"reason": "FieldValueRequired", "message": why, "field": "fieldManager"}],
+    }));
+    refusal
 }
 
 /// The options of a deletion, from its body or its query.
@@ -402,5 +425,5 @@ fn not_allowed() -> Refusal {
 }
 
 fn unknown_path() -> Refusal {
-    Refusal::new(404, "NotFound", "the server could not find the requested resource")
+    Refusal::bare(404, "NotFound", "the server could not find the requested resource")
 }

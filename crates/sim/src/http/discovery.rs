@@ -5,6 +5,7 @@ use std::collections::BTreeMap;
 use serde_json::{Value, json};
 
 use crate::resource::Resource;
+use crate::schema;
 
 const JSON: &str = "application/json";
 const AGGREGATED: &str = "application/json;g=apidiscovery.k8s.io;v=v2;as=APIGroupDiscoveryList";
@@ -57,10 +58,17 @@ fn describe(group: &str, version: &str) -> Value {
 }
 
 const VERBS: [&str; 8] = ["create", "delete", "deletecollection", "get", "list", "patch", "update", "watch"];
+/// The same for custom resources, in the order of their handler.
+const CUSTOM_VERBS: [&str; 8] =
+    ["delete", "deletecollection", "get", "list", "patch", "create", "update", "watch"];
 const PART_VERBS: [&str; 3] = ["get", "patch", "update"];
 
 /// A subresource: its name, group, version, kind and verbs.
 type Subresource = (&'static str, &'static str, &'static str, &'static str, &'static [&'static str]);
+
+fn verbs(resource: Resource) -> [&'static str; 8] {
+    if schema::of(resource).is_some() { CUSTOM_VERBS } else { VERBS }
+}
 
 fn subresources(resource: Resource) -> Vec<Subresource> {
     let mut all: Vec<Subresource> = Vec::new();
@@ -81,7 +89,7 @@ fn resources(group: &str, version: &str) -> Value {
     for resource in Resource::ALL.iter().filter(|it| it.group() == group && it.version() == version) {
         let mut row = json!({
             "name": resource.plural(), "singularName": resource.singular(), "namespaced": resource.is_namespaced(),
-            "kind": resource.kind(), "verbs": VERBS,
+            "kind": resource.kind(), "verbs": verbs(*resource),
         });
         if !resource.short_names().is_empty() {
             row["shortNames"] = json!(resource.short_names());
@@ -90,12 +98,16 @@ fn resources(group: &str, version: &str) -> Value {
             row["categories"] = json!(resource.categories());
         }
         all.push(row);
-        for (name, group, version, kind, verbs) in subresources(*resource) {
-            all.push(json!({
+        for (name, other, version, kind, verbs) in subresources(*resource) {
+            let mut row = json!({
                 "name": format!("{}/{name}", resource.plural()), "singularName": "",
-                "namespaced": resource.is_namespaced(), "group": group, "version": version, "kind": kind,
-                "verbs": verbs,
-            }));
+                "namespaced": resource.is_namespaced(), "kind": kind, "verbs": verbs,
+            });
+            if other != group {
+                row["group"] = json!(other);
+                row["version"] = json!(version);
+            }
+            all.push(row);
         }
     }
     for (review, kind) in reviews(group) {
@@ -150,7 +162,7 @@ fn aggregated_resources(group: &str, version: &str) -> Vec<Value> {
             json!({
                 "resource": resource.plural(), "singularResource": resource.singular(),
                 "responseKind": {"group": group, "version": version, "kind": resource.kind()},
-                "scope": scope(resource.is_namespaced()), "verbs": VERBS,
+                "scope": scope(resource.is_namespaced()), "verbs": verbs(*resource),
                 "shortNames": resource.short_names(), "categories": resource.categories(),
                 "subresources": parts,
             })

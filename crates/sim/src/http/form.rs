@@ -10,6 +10,7 @@ use super::list::envelope;
 use super::table::{self, Included};
 use crate::object::{Object, text};
 use crate::resource::Resource;
+use crate::schema;
 
 /// What the client accepts.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -77,7 +78,13 @@ impl Form {
     ) -> Value {
         match self {
             Self::Whole => {
-                let items: Vec<Value> = objects.iter().map(|it| Value::clone(it)).collect();
+                let mut items: Vec<Value> = objects.iter().map(|it| Value::clone(it)).collect();
+                if schema::of(resource).is_none() {
+                    for item in items.iter_mut().filter_map(Value::as_object_mut) {
+                        item.remove("apiVersion");
+                        item.remove("kind");
+                    }
+                }
                 envelope(resource, revision, items)
             }
             Self::Metadata => json!({

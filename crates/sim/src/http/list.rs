@@ -10,6 +10,7 @@ use super::watch::{expired, meant};
 use crate::object::Key;
 use crate::refusal::Refusal;
 use crate::resource::Resource;
+use crate::schema;
 use crate::server::Server;
 use crate::store::Store;
 
@@ -74,6 +75,9 @@ pub(super) fn envelope(resource: Resource, revision: u64, items: Vec<Value>) -> 
         "kind": format!("{}List", resource.kind()),
         "metadata": {"resourceVersion": revision.to_string()},
     });
+    if schema::of(resource).is_some() {
+        list["metadata"]["continue"] = json!("");
+    }
     // Not within the macro, which would copy them.
     list["items"] = Value::Array(items);
     list

@@ -50,7 +50,7 @@ pub(super) fn table(
             };
             let mut row = json!({"cells": cells});
             match included {
-                Included::Nothing => {}
+                Included::Nothing => row["object"] = Value::Null,
                 Included::Metadata => row["object"] = metadata(it),
                 Included::Object => row["object"] = Value::clone(it),
             }

@@ -8,7 +8,7 @@ use serde::Serialize;
 use serde_json::{Value, json};
 
 use super::form::Form;
-use crate::object::{Key, Object};
+use crate::object::{Key, Object, map_at};
 use crate::refusal::Refusal;
 use crate::resource::Resource;
 use crate::selector::Selector;
@@ -138,13 +138,16 @@ impl Progress {
             events.push(Event { kind: EventKind::Error, object: Arc::new(refusal.status()) });
             return events;
         };
-        let changes = changes.filter(|it| self.watch.covers(it.resource, &it.key));
-        events.extend(changes.filter_map(|it| self.watch.event(it, now)));
-        self.at = self.at.max(store.revision());
-        if !events.is_empty() {
-            // The heading of a table stands over its first rows only.
-            self.watch.form = self.watch.form.without_heading();
+        for change in changes {
+            if self.watch.covers(change.resource, &change.key)
+                && let Some(event) = self.watch.event(change, now)
+            {
+                events.push(event);
+                // The heading of a table stands over its first row only.
+                self.watch.form = self.watch.form.without_heading();
+            }
         }
+        self.at = self.at.max(store.revision());
         events
     }
 
@@ -170,6 +173,7 @@ impl Progress {
             events.push(Event { kind: EventKind::Added, object: form.one(self.watch.resource, object, now) });
             form = form.without_heading();
         }
+        self.watch.form = form;
         events
     }
 }
@@ -207,6 +211,16 @@ impl Watch {
             (true, true) => EventKind::Modified,
             (true, false) => EventKind::Deleted,
         };
-        Some(Event { kind, object: self.form.one(self.resource, &change.object, now) })
+        let object = match (&change.before, change.kind) {
+            // What leaves the selection is shown as it was last meant, with the version of the change.
+            (Some(before), ChangeKind::Modified) if kind == EventKind::Deleted => {
+                let mut last = Value::clone(before);
+                let version = json!(change.revision.to_string());
+                map_at(&mut last, &["metadata"]).insert("resourceVersion".to_owned(), version);
+                Arc::new(last)
+            }
+            _ => Arc::clone(&change.object),
+        };
+        Some(Event { kind, object: self.form.one(self.resource, &object, now) })
     }
 }

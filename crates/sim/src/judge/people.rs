@@ -1,6 +1,8 @@
 //! What people have allowed. A run passes a hold for a person only with a promotion that was given for its template:
 //! counted here from what people did, not from what a controller remembers (I5, I6), and against the plan (I1).
 
+use std::collections::BTreeSet;
+
 use jiff::Timestamp;
 use windlass_api::Front;
 use windlass_api::rollout_plugin::RolloutPlugin;
@@ -17,12 +19,25 @@ pub(super) struct People {
     promotions: usize,
     everything: bool,
     other_steps: bool,
+    images: BTreeSet<String>,
 }
 
 impl People {
+    pub(super) fn start(&mut self, image: &str) {
+        self.images.insert(image.to_owned());
+    }
+
     pub(super) fn note(&mut self, deed: &Deed) {
         match deed {
-            Deed::Image(_) | Deed::Reapply => *self = Self::default(),
+            Deed::Image(image) => {
+                // To put a former template back is a rollback, which asks nobody.
+                let everything = !self.images.insert(image.clone());
+                *self = Self { images: std::mem::take(&mut self.images), everything, ..Self::default() };
+            }
+            Deed::Reapply => {
+                *self =
+                    Self { images: std::mem::take(&mut self.images), everything: true, ..Self::default() };
+            }
             Deed::Promote => self.promotions += 1,
             Deed::PromoteFull => self.everything = true,
             // Steps that were edited in the middle of a run may stand anywhere: nothing can be counted any more.

@@ -144,7 +144,7 @@ impl Controller {
                 }
                 let stepper = Arc::clone(stepper);
                 let looked = async move {
-                    stepper.look().await;
+                    Box::pin(stepper.look()).await;
                 };
                 *look = Some(looked.boxed());
                 true

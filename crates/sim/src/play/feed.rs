@@ -107,12 +107,11 @@ impl Feed {
         if self.heard == store.revision() {
             return;
         }
-        let changes: Vec<Change> = match store.since(self.heard) {
-            Some(changes) => changes.filter(|it| watched(it.resource).is_some()).cloned().collect(),
-            None => {
-                self.list_again();
-                Vec::new()
-            }
+        let changes: Vec<Change> = if let Some(changes) = store.since(self.heard) {
+            changes.filter(|it| watched(it.resource).is_some()).cloned().collect()
+        } else {
+            self.list_again();
+            Vec::new()
         };
         self.heard = store.revision();
         for change in changes {

@@ -58,11 +58,13 @@ fn take(script: &mut Script, said: &str) -> Result<(), Expected> {
 fn given(given: &mut Given, words: &[&str]) -> Result<(), Expected> {
     match words {
         ["pods", pods] => given.pods = number(pods)?,
-        ["image", image] => given.image = (*image).to_owned(),
+        ["image", image] => (*image).clone_into(&mut given.image),
         ["steps", all @ ..] => given.steps = steps(all)?,
         ["parallel"] => given.parallel = true,
         ["min-ready", time] => given.min_ready = duration(time)?,
         ["first-ordinal", ordinal] => given.first_ordinal = number(ordinal)?,
+        ["on-delete"] => given.on_delete = true,
+        ["no", "rollout"] => given.managed = false,
         ["deadline", time] => given.deadline = Some((duration(time)?, Overdue::Told)),
         ["deadline", time, "abort"] => given.deadline = Some((duration(time)?, Overdue::Aborted)),
         ["hold", "policy"] => given.holder = Holder::Policy,
@@ -71,7 +73,7 @@ fn given(given: &mut Given, words: &[&str]) -> Result<(), Expected> {
         ["seed", seed] => given.seed = Some(number(seed)?),
         _ => {
             return Err("expected pods N, image IMAGE, steps …, parallel, min-ready TIME, first-ordinal N, \
-                        deadline TIME [abort], hold policy|partition, nodes N or seed N"
+                        on-delete, no rollout, deadline TIME [abort], hold policy|partition, nodes N or seed N"
                 .to_owned());
         }
     }
@@ -97,10 +99,12 @@ fn condition(words: &[&str]) -> Result<Condition, Expected> {
         ["updated", count] => Condition::Updated(number(count)?),
         ["ready", count] => Condition::Ready(number(count)?),
         ["pods", count] => Condition::Pods(number(count)?),
+        ["told", reason] => Condition::Told((*reason).to_owned()),
+        ["no", "rollout"] => Condition::NoRollout,
         ["quiet"] => Condition::Quiet,
         _ => {
             return Err("expected phase Healthy|Progressing|Paused|Degraded, step N, reason CODE, updated N, ready N, \
-                        pods N or quiet"
+                        pods N, told REASON, no rollout or quiet"
                 .to_owned());
         }
     })
@@ -116,7 +120,11 @@ fn deed(words: &[&str]) -> Result<Deed, Expected> {
         ["restart"] => Deed::Restart,
         ["pause"] => Deed::Pause,
         ["resume"] => Deed::Resume,
-        ["steps", all @ ..] => Deed::Steps(steps(all)?),
+        ["steps", all @ ..] if !all.is_empty() => Deed::Steps(steps(all)?),
+        ["no", "steps"] => Deed::Steps(Vec::new()),
+        ["no", "strategy"] => Deed::NoStrategy,
+        ["plugin", name] => Deed::Plugin((*name).to_owned()),
+        ["workload-namespace", namespace] => Deed::WorkloadNamespace((*namespace).to_owned()),
         ["delete", "pod", pod] => Deed::DeletePod((*pod).to_owned()),
         ["evict", "pod", pod] => Deed::EvictPod((*pod).to_owned()),
         ["delete", "rollout"] => Deed::DeleteRollout,
@@ -133,7 +141,7 @@ fn deed(words: &[&str]) -> Result<Deed, Expected> {
         ["policies", "off"] => Deed::Policies(false),
         _ => {
             return Err("expected wait …, pass TIME, fault …, image IMAGE, scale N, promote [full], abort, restart, \
-                        pause, resume, steps …, delete pod NAME, evict pod NAME, delete rollout, create rollout, \
+                        pause, resume, steps …, no steps, no strategy, plugin NAME, workload-namespace NAME, delete pod NAME, evict pod NAME, delete rollout, create rollout, \
                         create second rollout, partition N, reapply, quota N|off, pod NAME …, node NAME lost|back or \
                         policies on|off"
                 .to_owned());
@@ -217,6 +225,8 @@ given steps 25 pause 50 pause:10m 100
 given parallel
 given min-ready 10s
 given first-ordinal 2
+given on-delete
+given no rollout
 given deadline 5m abort
 given hold partition
 given nodes 2
@@ -228,6 +238,8 @@ wait reason Aborted
 wait updated 2
 wait ready 4
 wait pods 4
+wait told RolloutPluginAborted
+wait no rollout
 wait quiet
 pass 1m30s
 pass 250ms
@@ -239,6 +251,10 @@ restart
 pause
 resume
 steps 50 100
+no steps
+no strategy
+plugin statefulset
+workload-namespace elsewhere
 delete pod web-3
 evict pod web-3
 delete rollout

@@ -221,7 +221,9 @@ fn keep_stable(server: &Server, caller: &Caller, before: &Value, after: &mut Val
     }
     if old.mark.is_some() && acts(server, Mutating, "windlass-keep-stable", caller) {
         map_at(after, &["status"]).insert("currentRevision".to_owned(), json!(had));
-    } else if acts(server, Validating, "windlass-keep-stable", caller) {
+    } else if number(before, &["spec", "replicas"]) == Some(0)
+        && acts(server, Validating, "windlass-keep-stable", caller)
+    {
         let why = "pods of this StatefulSet are held back, so the revision they belong on is not forgotten";
         return Err(denied("windlass-keep-stable", after, why));
     }
@@ -231,5 +233,9 @@ fn keep_stable(server: &Server, caller: &Caller, before: &Value, after: &mut Val
 fn denied(policy: &str, object: &Value, message: &str) -> Refusal {
     let why =
         format!("ValidatingAdmissionPolicy '{policy}' with binding '{policy}' denied request: {message}");
-    Refusal::forbidden(Resource::StatefulSets, &object::Key::of(object), &why)
+    let mut refusal = Refusal::forbidden(Resource::StatefulSets, &object::Key::of(object), &why);
+    if let Some(details) = &mut refusal.details {
+        details["causes"] = json!([{"message": why}]);
+    }
+    refusal
 }

@@ -1,5 +1,7 @@
 //! Deleting: preconditions, grace, finalizers.
 
+use std::sync::Arc;
+
 use jiff::Timestamp;
 use serde_json::{Value, json};
 
@@ -59,42 +61,85 @@ pub(super) fn delete(
         }
     }
     let grace = grace(resource, &before, deletion);
-    let waits = grace > 0 || !list(&after, &["metadata", "finalizers"]).is_empty();
-    if !waits {
-        return server.store.remove(resource, key).ok_or_else(|| Refusal::not_found(resource, &key.name));
+    let held = !list(&after, &["metadata", "finalizers"]).is_empty()
+        || !list(&after, &["spec", "finalizers"]).is_empty();
+    if !held && grace == 0 {
+        return Ok(at_once(server, now, resource, key, &before, after));
     }
     let shorter = number(&before, &["metadata", "deletionGracePeriodSeconds"]).is_some_and(|had| grace < had);
     if is_going(&before) && !shorter {
         return Ok(before);
     }
-    let first = !is_going(&before);
-    let generation = object::generation(&before) + 1;
-    let meta = map_at(&mut after, &["metadata"]);
-    meta.insert("deletionTimestamp".to_owned(), json!(moment(later(now, grace))));
-    meta.insert("deletionGracePeriodSeconds".to_owned(), json!(grace));
-    if first && resource.has_generation() {
-        meta.insert("generation".to_owned(), json!(generation));
-    }
+    mark(resource, now, grace, &before, &mut after);
     Ok(server.store.put(resource, after))
 }
 
+/// A pod is told that it goes even where it goes at once; everything else is just gone.
+fn at_once(
+    server: &mut Server,
+    now: Timestamp,
+    resource: Resource,
+    key: &Key,
+    before: &Value,
+    mut after: Value,
+) -> Object {
+    if resource != Resource::Pods {
+        server.store.remove_as(resource, key, after.clone());
+        return Arc::new(after);
+    }
+    mark(resource, now, 0, before, &mut after);
+    let last = server.store.put(resource, after);
+    server.store.remove_as(resource, key, Value::clone(&last));
+    last
+}
+
+/// Notes that an object is going, and when it has to be gone.
+fn mark(resource: Resource, now: Timestamp, grace: i64, before: &Value, after: &mut Value) {
+    let meta = map_at(after, &["metadata"]);
+    meta.insert("deletionTimestamp".to_owned(), json!(moment(later(now, grace))));
+    if resource == Resource::Namespaces {
+        map_at(after, &["status"]).insert("phase".to_owned(), json!("Terminating"));
+        return;
+    }
+    meta.insert("deletionGracePeriodSeconds".to_owned(), json!(grace));
+    if !is_going(before) && resource.has_generation() {
+        meta.insert("generation".to_owned(), json!(object::generation(before) + 1));
+    }
+}
+
 fn preconditions(resource: Resource, before: &Value, deletion: &Deletion) -> Result<(), Refusal> {
-    let name = object::name(before);
     if let Some(uid) = deletion.uid.as_deref().filter(|&uid| uid != object::uid(before)) {
         let why = format!(
-            "Precondition failed: UID in precondition: {uid}, UID in object meta: {}",
+            "the UID in the precondition ({uid}) does not match the UID in record ({}). The object might have been deleted and then recreated",
             object::uid(before)
         );
-        return Err(Refusal::conflict(resource, name, &why));
+        return Err(other(resource, before, &why));
     }
     let stored = text(before, &["metadata", "resourceVersion"]).unwrap_or_default();
     if let Some(version) = deletion.version.as_deref().filter(|&version| version != stored) {
         let why = format!(
-            "Precondition failed: ResourceVersion in precondition: {version}, ResourceVersion in object meta: {stored}"
+            "the ResourceVersion in the precondition ({version}) does not match the ResourceVersion in record ({stored}). The object might have been modified"
         );
-        return Err(Refusal::conflict(resource, name, &why));
+        return Err(other(resource, before, &why));
     }
     Ok(())
+}
+
+/// These conflicts name the kind where all others name the resource.
+fn other(resource: Resource, before: &Value, why: &str) -> Refusal {
+    let (name, kind) = (object::name(before), resource.kind());
+    let qualified = match resource.group() {
+        "" => kind.to_owned(),
+        group => format!("{kind}.{group}"),
+    };
+    let message = format!("Operation cannot be fulfilled on {qualified} \"{name}\": {why}");
+    let mut refusal = Refusal::new(409, "Conflict", message);
+    let mut details = json!({"name": name, "kind": kind});
+    if !resource.group().is_empty() {
+        details["group"] = json!(resource.group());
+    }
+    refusal.details = Some(details);
+    refusal
 }
 
 /// Only pods get time, and only those that a kubelet runs.

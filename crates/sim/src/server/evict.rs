@@ -3,9 +3,9 @@
 use jiff::Timestamp;
 use serde_json::{Value, json};
 
-use super::{Caller, Deletion, Part, Server};
+use super::{Caller, Deletion, Part, Patch, Server};
 use crate::budget;
-use crate::object::{self, Key, Object, at, is_going, map_at, moment, number, text};
+use crate::object::{self, Key, Object, at, is_going, list, map_at, moment, number, text};
 use crate::refusal::Refusal;
 use crate::resource::Resource;
 
@@ -37,7 +37,21 @@ pub(super) fn evict(
             }
         }
     }
+    announce(server, now, caller, &pod)?;
     server.delete(now, caller, Resource::Pods, key, deletion)
+}
+
+/// The pod says why it goes.
+fn announce(server: &mut Server, now: Timestamp, caller: &Caller, pod: &Value) -> Result<(), Refusal> {
+    let condition = json!({
+        "type": "DisruptionTarget", "status": "True", "reason": "EvictionByEvictionAPI",
+        "message": "Eviction API: evicting", "lastTransitionTime": moment(now),
+    });
+    let patch = Patch::Strategic(json!({"status": {
+        "$setElementOrder/conditions": list(pod, &["status", "conditions"]),
+        "conditions": [condition],
+    }}));
+    server.patch(now, caller, Resource::Pods, &Key::of(pod), Part::Status, &patch).map(drop)
 }
 
 /// Takes one disruption from the budget, or says that there is none left.
@@ -68,6 +82,9 @@ fn ask(
     status.insert("disruptionsAllowed".to_owned(), json!(allowed - 1));
     let disrupted = status.entry("disruptedPods").or_insert_with(|| json!({}));
     disrupted[object::name(pod)] = json!(moment(now));
+    if allowed == 1 {
+        budget::note_condition(&mut after, now, 0);
+    }
     server.update(now, caller, Resource::Budgets, Part::Status, after).map(drop)
 }
 
@@ -94,7 +111,9 @@ fn refused(budget: &Value, desired: i64, healthy: i64) -> Refusal {
         "TooManyRequests",
         "Cannot evict pod as it would violate the pod's disruption budget.",
     );
-    let message = if known {
+    let message = if known && healthy > desired {
+        format!("The disruption budget {name} does not allow evicting pods currently")
+    } else if known {
         format!("The disruption budget {name} needs {desired} healthy pods and has {healthy} currently")
     } else {
         format!("The disruption budget {name} is still being processed by the server.")

@@ -196,7 +196,8 @@ pub(super) fn apply(
         mine.time = Some(moment(now));
     }
     mine.fields = wanted;
-    for path in dropped.iter().rev() {
+    // An element of a list stands before its fields, and takes them along.
+    for path in &dropped {
         let kept = owners.iter().any(|it| it.fields.iter().any(|other| other.starts_with(path)));
         if !kept {
             fields::remove(&mut after, path);
@@ -256,4 +257,55 @@ fn refused(conflicts: &[(String, Vec<String>)]) -> Refusal {
         .collect();
     refusal.details = Some(json!({"causes": causes}));
     refusal
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn applied(before: &Value, manager: &str, data: &Value, force: bool) -> Result<Value, Refusal> {
+        let wanted = json!({"metadata": {"name": "one"}, "data": data});
+        let request = Apply { wanted, manager: manager.to_owned(), force };
+        apply(Resource::ConfigMaps, Timestamp::UNIX_EPOCH, Part::Whole, before, &request)
+    }
+
+    fn first_applied(data: &Value) -> Value {
+        let mut object = json!({"metadata": {"name": "one"}, "data": data});
+        let request = Apply { wanted: object.clone(), manager: "git".to_owned(), force: false };
+        first(Resource::ConfigMaps, Timestamp::UNIX_EPOCH, &mut object, &request);
+        object
+    }
+
+    #[test]
+    fn an_applier_takes_out_what_it_no_longer_wants_and_nobody_else_has() {
+        let before = first_applied(&json!({"a": "1", "b": "2"}));
+        let shared = applied(&before, "other", &json!({"b": "2"}), false).unwrap();
+        let after = applied(&shared, "git", &json!({}), false).unwrap();
+        assert_eq!(after["data"], json!({"b": "2"}));
+    }
+
+    #[test]
+    fn another_value_is_a_conflict_that_names_the_owner_and_the_field() {
+        let before = first_applied(&json!({"a": "1"}));
+        let refusal = applied(&before, "other", &json!({"a": "2"}), false).unwrap_err();
+        assert_eq!(refusal.message, "Apply failed with 1 conflict: conflict with \"git\": .data.a");
+        let after = applied(&before, "other", &json!({"a": "2"}), true).unwrap();
+        assert_eq!(after["data"], json!({"a": "2"}));
+        assert_eq!(
+            list(&after, &["metadata", "managedFields"]).len(),
+            1,
+            "the other manager owns nothing now"
+        );
+    }
+
+    #[test]
+    fn a_plain_write_takes_the_fields_that_it_changes() {
+        let before = first_applied(&json!({"a": "1", "b": "2"}));
+        let mut after = before.clone();
+        after["data"]["a"] = json!("9");
+        let person = Caller { manager: Some("person".to_owned()), ..Caller::new("jane") };
+        note(Resource::ConfigMaps, Timestamp::UNIX_EPOCH, &person, Part::Whole, Some(&before), &mut after);
+        let left = applied(&after, "git", &json!({"b": "2"}), false).unwrap();
+        assert_eq!(left["data"], json!({"a": "9", "b": "2"}));
+    }
 }

@@ -58,16 +58,22 @@ impl Patch {
     }
 }
 
+/// Whether a field of something that is there is null or missing.
+fn is_null(object: &Value, path: &str) -> bool {
+    let parent = path.rsplit_once('/').map_or("", |(parent, _)| parent);
+    object.pointer(parent).is_some() && object.pointer(path).is_none_or(Value::is_null)
+}
+
 /// The server's library takes a test for null as passed where there is nothing; ours does not.
 fn apply_json(patch: &json_patch::Patch, object: &mut Value) -> Result<(), Refusal> {
     for operation in &patch.0 {
         if let PatchOperation::Test(TestOperation { path, value: Value::Null }) = operation
-            && object.pointer(path.as_str()).is_none_or(Value::is_null)
+            && is_null(object, path.as_str())
         {
             continue;
         }
         json_patch::patch(object, std::slice::from_ref(operation)).map_err(|_| {
-            Refusal::new(422, "Invalid", "the server rejected our request due to an error in our request")
+            Refusal::bare(422, "Invalid", "the server rejected our request due to an error in our request")
         })?;
     }
     Ok(())

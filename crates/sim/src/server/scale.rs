@@ -4,7 +4,7 @@
 use jiff::Timestamp;
 use serde_json::{Value, json};
 
-use super::write::{self, Noting, Writing};
+use super::write::{self, Way, Writing};
 use super::{Caller, Part, Server};
 use crate::object::{Key, at, map_at, number, text};
 use crate::refusal::Refusal;
@@ -22,14 +22,12 @@ pub(super) fn set(
     key: &Key,
     make: impl FnOnce(Value) -> Result<Value, Refusal>,
 ) -> Result<Value, Refusal> {
-    let writing = Writing { resource, key, part: Part::Scale, noting: Noting::Changes };
+    let writing = Writing { resource, key, part: Part::Scale, way: Way::Patch };
     let after = write::change(server, now, caller, writing, |before| {
         let wanted = make(of(before))?;
         let replicas = number(&wanted, &["spec", "replicas"]).unwrap_or_default();
         if replicas < 0 {
-            let field = "spec.replicas";
-            let why = format!("Invalid value: {replicas}: must be greater than or equal to 0");
-            return Err(Refusal::invalid(resource, &key.name, field, &why));
+            return Err(negative(&key.name, replicas));
         }
         let mut after = before.clone();
         map_at(&mut after, &["spec"]).insert("replicas".to_owned(), json!(replicas));
@@ -43,6 +41,17 @@ pub(super) fn set(
         Ok(after)
     })?;
     Ok(of(&after))
+}
+
+fn negative(name: &str, replicas: i64) -> Refusal {
+    let why = format!("Invalid value: {replicas}: must be greater than or equal to 0");
+    let message = format!("Scale.autoscaling \"{name}\" is invalid: spec.replicas: {why}");
+    let mut refusal = Refusal::new(422, "Invalid", message);
+    refusal.details = Some(json!({
+        "name": name, "group": "autoscaling", "kind": "Scale",
+        "causes": [{"reason": "FieldValueInvalid", "message": why, "field": "spec.replicas"}],
+    }));
+    refusal
 }
 
 fn of(object: &Value) -> Value {

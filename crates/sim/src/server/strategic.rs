@@ -84,9 +84,7 @@ fn merge_field(
                     let new: Vec<Value> = patch.iter().filter(|it| !items.contains(it)).cloned().collect();
                     let before = items.clone();
                     items.extend(new);
-                    if let Some(order) = order {
-                        reorder(items, order, &before, None);
-                    }
+                    reorder(items, order.unwrap_or(value), &before, None);
                 }
             }
             Shape::Atomic | Shape::Fields => drop(map.insert(field.to_owned(), value.clone())),
@@ -126,13 +124,16 @@ fn merge_keyed(
         });
         merge_map(resource, &mut items[place], change);
     }
-    if let Some(order) = order {
-        reorder(items, order, &before, Some(keys));
+    // Where no order is given it is that of the patch: what is new comes first.
+    match order {
+        Some(order) => reorder(items, order, &before, Some(keys)),
+        None => reorder(items, &Value::Array(patch.to_vec()), &before, Some(keys)),
     }
 }
 
+/// Whether an element says what to do with the list, and nothing else.
 fn is_bare(element: &Value) -> bool {
-    element.as_object().is_some_and(|it| it.len() == 1)
+    element.as_object().is_some_and(|it| it.len() == 1 && it.contains_key(PATCH))
 }
 
 fn keys_of(resource: Resource, field: &str, items: &[Value]) -> Option<&'static [&'static str]> {
@@ -164,4 +165,54 @@ fn reorder(items: &mut Vec<Value>, order: &Value, before: &[Value], keys: Option
         items.push(item);
     }
     items.extend(others);
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    fn merged(mut object: Value, patch: &Value) -> Value {
+        merge(Resource::Pods, &mut object, patch);
+        object
+    }
+
+    fn names(object: &Value) -> Vec<&str> {
+        crate::object::list(object, &["containers"]).iter().filter_map(|it| it["name"].as_str()).collect()
+    }
+
+    fn two() -> Value {
+        json!({"containers": [{"name": "a", "image": "a:1"}, {"name": "b", "image": "b:1"}]})
+    }
+
+    #[test]
+    fn an_element_is_changed_where_it_stands() {
+        let after = merged(two(), &json!({"containers": [{"name": "b", "image": "b:2"}]}));
+        assert_eq!(
+            after,
+            json!({"containers": [{"name": "a", "image": "a:1"}, {"name": "b", "image": "b:2"}]})
+        );
+    }
+
+    #[test]
+    fn what_is_new_comes_first_unless_an_order_is_given() {
+        let new = json!({"containers": [{"name": "c"}]});
+        assert_eq!(names(&merged(two(), &new)), ["c", "a", "b"]);
+        let ordered = json!({
+            "$setElementOrder/containers": [{"name": "a"}, {"name": "c"}, {"name": "b"}],
+            "containers": [{"name": "c"}],
+        });
+        assert_eq!(names(&merged(two(), &ordered)), ["a", "c", "b"]);
+    }
+
+    #[test]
+    fn directives_delete_replace_and_retain() {
+        assert_eq!(names(&merged(two(), &json!({"containers": [{"name": "a", "$patch": "delete"}]}))), ["b"]);
+        let replaced = json!({"containers": [{"$patch": "replace"}, {"name": "z"}]});
+        assert_eq!(names(&merged(two(), &replaced)), ["z"]);
+        let strategy = json!({"strategy": {"type": "RollingUpdate", "rollingUpdate": {"partition": 1}}});
+        let retained = json!({"strategy": {"$retainKeys": ["type"], "type": "OnDelete"}});
+        assert_eq!(merged(strategy, &retained), json!({"strategy": {"type": "OnDelete"}}));
+    }
 }

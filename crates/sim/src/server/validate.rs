@@ -31,6 +31,9 @@ pub(super) fn validate(
     if before.is_none() {
         name(resource, after, &mut flaws);
     }
+    if let Some(before) = before {
+        identity(before, after, &mut flaws);
+    }
     if let Some(schema) = schema::of(resource) {
         flaws.extend(schema::validate(schema, after));
     }
@@ -66,6 +69,10 @@ fn name(resource: Resource, object: &Value, flaws: &mut Vec<Flaw>) {
         let inner = |letter: char| letter.is_ascii_lowercase() || letter.is_ascii_digit() || letter == '-';
         !part.is_empty() && part.chars().all(inner) && !part.starts_with('-') && !part.ends_with('-')
     };
+    if matches!(resource, Resource::Namespaces | Resource::StatefulSets) && name.contains('.') {
+        flaws.push(invalid("metadata.name", &json!(name), "must not contain dots"));
+        return;
+    }
     let (is_fine, longest, why) = match resource {
         Resource::Namespaces | Resource::StatefulSets => (fine(name), 63, LABEL),
         _ => (name.split('.').all(fine), 253, SUBDOMAIN),
@@ -76,6 +83,27 @@ fn name(resource: Resource, object: &Value, flaws: &mut Vec<Flaw>) {
     if name.len() > longest {
         let why = format!("must be no more than {longest} characters");
         flaws.push(invalid("metadata.name", &json!(name), &why));
+    }
+}
+
+/// The finalizers of an object that is going only get fewer.
+fn identity(before: &Value, after: &Value, flaws: &mut Vec<Flaw>) {
+    if !object::is_going(before) {
+        return;
+    }
+    let had = list(before, &["metadata", "finalizers"]);
+    let new: Vec<String> = list(after, &["metadata", "finalizers"])
+        .iter()
+        .filter(|it| !had.contains(it))
+        .map(Value::to_string)
+        .collect();
+    if !new.is_empty() {
+        let why = format!(
+            "Forbidden: no new finalizers can be added if the object is being deleted, found new finalizers []string{{{}}}",
+            new.join(", ")
+        );
+        let flaw = flaw("metadata.finalizers", "FieldValueForbidden", why);
+        flaws.extend([flaw.clone(), flaw]);
     }
 }
 
@@ -101,6 +129,9 @@ fn stateful_set(before: Option<&Value>, after: &Value, flaws: &mut Vec<Flaw>) {
             ));
         }
         return;
+    }
+    if let Some(service) = text(after, &["spec", "serviceName"]).filter(|it| it.contains('.')) {
+        flaws.push(invalid("spec.serviceName", &json!(service), "must not contain dots"));
     }
     let template = at(after, &["spec", "template"]).unwrap_or(&Value::Null);
     match at(after, &["spec", "selector"]) {

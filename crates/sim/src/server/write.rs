@@ -1,5 +1,7 @@
 //! Creating and changing objects: identity, generation, status apart, conflicts, admission.
 
+use std::sync::Arc;
+
 use jiff::Timestamp;
 use serde_json::{Value, json};
 
@@ -8,11 +10,30 @@ use super::{Caller, Part, Server, admission, defaults, owners, validate};
 use crate::object::{self, Key, Object, at, is_going, list, map_at, moment, text};
 use crate::refusal::Refusal;
 use crate::resource::Resource;
-use crate::schema;
+use crate::schema::{self, Flaw};
 
 /// The fields of the metadata that nobody outside may change.
 const KEPT: [&str; 5] =
     ["uid", "creationTimestamp", "deletionTimestamp", "deletionGracePeriodSeconds", "generation"];
+
+/// The fields that metadata has.
+const METADATA: [&str; 15] = [
+    "name",
+    "generateName",
+    "namespace",
+    "selfLink",
+    "uid",
+    "resourceVersion",
+    "generation",
+    "creationTimestamp",
+    "deletionTimestamp",
+    "deletionGracePeriodSeconds",
+    "labels",
+    "annotations",
+    "ownerReferences",
+    "finalizers",
+    "managedFields",
+];
 
 pub(super) fn create(
     server: &mut Server,
@@ -26,8 +47,12 @@ pub(super) fn create(
     named(server, &mut object);
     let key = Key::of(&object);
     if key.name.is_empty() {
-        let why = "Required value: name or generateName is required";
-        return Err(Refusal::invalid(resource, "", "metadata.name", why));
+        let flaw = Flaw {
+            field: "metadata.name".to_owned(),
+            reason: "FieldValueRequired",
+            why: "Required value: name or generateName is required".to_owned(),
+        };
+        return Err(Refusal::flawed(resource, "", &[flaw]));
     }
     if resource.is_namespaced() {
         in_namespace(server, resource, &key)?;
@@ -62,13 +87,15 @@ pub(super) fn create(
     Ok(server.store.put(resource, object))
 }
 
-/// Who notes the owners of the fields.
+/// How a change is said.
 #[derive(Clone, Copy, PartialEq, Eq)]
-pub(super) enum Noting {
-    /// They are found by comparing.
-    Changes,
-    /// It was done.
-    Done,
+pub(super) enum Way {
+    /// As a whole object.
+    Replace,
+    /// As a difference.
+    Patch,
+    /// As what somebody wants, who then owns it.
+    Apply,
 }
 
 /// What is written, and how.
@@ -80,8 +107,8 @@ pub(super) struct Writing<'a> {
     pub(super) key: &'a Key,
     /// Which part of it.
     pub(super) part: Part,
-    /// Who notes the owners.
-    pub(super) noting: Noting,
+    /// How it is said.
+    pub(super) way: Way,
 }
 
 /// Changes an object, or a part of it, to what `make` makes of its present state.
@@ -92,14 +119,14 @@ pub(super) fn change(
     writing: Writing<'_>,
     make: impl FnOnce(&Value) -> Result<Value, Refusal>,
 ) -> Result<Object, Refusal> {
-    let Writing { resource, key, part, noting } = writing;
+    let Writing { resource, key, part, way } = writing;
     let before = Object::clone(server.get(resource, key)?);
     let mut after = make(&before)?;
-    preconditions(resource, &before, &after)?;
+    preconditions(resource, way, &before, &after)?;
     identify(resource, &mut after);
     keep_what_is_not_theirs(resource, part, &before, &mut after);
     fill(resource, &mut after);
-    if noting == Noting::Changes {
+    if way != Way::Apply {
         owners::note(resource, now, caller, part, Some(&before), &mut after);
     }
     admission::change(server, caller, resource, part, &before, &mut after)?;
@@ -109,8 +136,8 @@ pub(super) fn change(
         map_at(&mut after, &["metadata"]).insert("generation".to_owned(), json!(next));
     }
     if is_going(&after) && list(&after, &["metadata", "finalizers"]).is_empty() && !waits(resource, &after) {
-        let key = Key::of(&after);
-        return Ok(server.store.remove_as(resource, &key, after).unwrap_or(before));
+        server.store.remove_as(resource, key, after.clone());
+        return Ok(Arc::new(after));
     }
     if after == *before {
         return Ok(before);
@@ -134,6 +161,7 @@ fn fill(resource: Resource, object: &mut Value) {
         None => defaults::fill(resource, object),
     }
     let meta = map_at(object, &["metadata"]);
+    meta.retain(|field, _| METADATA.contains(&field.as_str()));
     for field in ["labels", "annotations", "finalizers", "ownerReferences"] {
         let empty = match meta.get(field) {
             Some(Value::Object(map)) => map.is_empty(),
@@ -162,11 +190,17 @@ fn in_namespace(server: &Server, resource: Resource, key: &Key) -> Result<(), Re
         return Err(Refusal::not_found(Resource::Namespaces, &key.namespace));
     };
     if is_going(namespace) {
-        let why = format!(
-            "unable to create new content in namespace {} because it is being terminated",
-            key.namespace
-        );
-        return Err(Refusal::forbidden(resource, key, &why));
+        let namespace = &key.namespace;
+        let why =
+            format!("unable to create new content in namespace {namespace} because it is being terminated");
+        let mut refusal = Refusal::forbidden(resource, key, &why);
+        if let Some(details) = &mut refusal.details {
+            details["causes"] = json!([{
+                "reason": "NamespaceTerminating", "field": "metadata.namespace",
+                "message": format!("namespace {namespace} is being terminated"),
+            }]);
+        }
+        return Err(refusal);
     }
     Ok(())
 }
@@ -178,22 +212,39 @@ fn identify(resource: Resource, object: &mut Value) {
 }
 
 /// A uid or a version in what is sent must be the ones that are stored.
-fn preconditions(resource: Resource, before: &Value, after: &Value) -> Result<(), Refusal> {
+fn preconditions(resource: Resource, way: Way, before: &Value, after: &Value) -> Result<(), Refusal> {
     let name = object::name(before);
     let sent = |field| text(after, &["metadata", field]).filter(|text| !text.is_empty());
     if let Some(uid) = sent("uid").filter(|&uid| uid != object::uid(before)) {
-        let why = format!(
-            "Precondition failed: UID in precondition: {uid}, UID in object meta: {}",
-            object::uid(before)
-        );
-        return Err(Refusal::conflict(resource, name, &why));
+        return Err(match way {
+            Way::Replace => another_uid(resource, before, uid),
+            Way::Patch | Way::Apply => {
+                let why = format!("Invalid value: \"{uid}\": field is immutable");
+                let flaw = Flaw { field: "metadata.uid".to_owned(), reason: "FieldValueInvalid", why };
+                Refusal::flawed(resource, name, &[flaw.clone(), flaw])
+            }
+        });
     }
     match sent("resourceVersion") {
         Some(version) if Some(version) != text(before, &["metadata", "resourceVersion"]) => {
             Err(Refusal::modified(resource, name))
         }
+        None if way == Way::Replace && resource.is_replaced_by_version() => {
+            Err(Refusal::without_version(resource, name))
+        }
         _ => Ok(()),
     }
+}
+
+fn another_uid(resource: Resource, before: &Value, uid: &str) -> Refusal {
+    let (key, stored) = (Key::of(before), object::uid(before));
+    let why = format!(
+        "StorageError: invalid object, Code: 4, Key: /registry/{}/{}/{}, ResourceVersion: 0, AdditionalErrorMsg: Precondition failed: UID in precondition: {uid}, UID in object meta: {stored}",
+        resource.plural(),
+        key.namespace,
+        key.name
+    );
+    Refusal::conflict(resource, &key.name, &why)
 }
 
 /// Puts back what this way of writing does not change. The status of a built-in kind is written together with its
@@ -222,6 +273,9 @@ fn keep_what_is_not_theirs(resource: Resource, part: Part, before: &Value, after
         Part::Finalizers => {
             keep(after, &[], "status");
             keep(after, &[], "metadata");
+            if list(after, &["spec", "finalizers"]).is_empty() {
+                map_at(after, &["spec"]).remove("finalizers");
+            }
         }
     }
 }

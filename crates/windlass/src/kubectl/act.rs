@@ -22,6 +22,11 @@ const ATTEMPTS: usize = 5;
 
 /// Promotes the pause that is shown, and no other: a write that comes between is looked at before trying again.
 pub(super) async fn promote(reach: &Reach, name: &str) -> Result<ExitCode, Failure> {
+    promoted(reach, &ask_for_promotion(reach, name).await?).await
+}
+
+/// Promotes, and says nothing.
+pub(crate) async fn ask_for_promotion(reach: &Reach, name: &str) -> Result<RolloutPlugin, Failure> {
     let mut rollout = reach.rollout(name).await?;
     permit_promotion(&rollout)?;
     let shown = shown_pause(&rollout);
@@ -29,7 +34,7 @@ pub(super) async fn promote(reach: &Reach, name: &str) -> Result<ExitCode, Failu
         let version = &rollout.metadata.resource_version;
         let patch = json!({"metadata": {"resourceVersion": version}, "status": {"pauseConditions": null}});
         match reach.patch_status(name, &patch).await {
-            Ok(rollout) => return promoted(reach, &rollout).await,
+            Ok(rollout) => return Ok(rollout),
             Err(kube::Error::Api(status)) if status.code == 409 => rollout = reach.rollout(name).await?,
             Err(error) => return Err(reach.no_rollout(name, &error)),
         }
@@ -91,9 +96,7 @@ pub(super) async fn resume(reach: &Reach, name: &str) -> Result<ExitCode, Failur
 /// Sets a flag in the status, and waits a moment for the controller to take it.
 pub(super) async fn trigger(reach: &Reach, name: &str, intent: Intent) -> Result<ExitCode, Failure> {
     let before = reach.rollout(name).await?;
-    permit(&before, intent)?;
-    let patch = json!({"status": {flag_name(intent): true}});
-    let asked = reach.patch_status(name, &patch).await.map_err(|error| reach.no_rollout(name, &error))?;
+    let asked = ask_for(reach, &before, intent).await?;
     let taken = move |rollout: Option<&RolloutPlugin>| {
         rollout.and_then(|rollout| rollout.status.as_ref()).is_none_or(|status| !flag(status, intent))
     };
@@ -112,6 +115,18 @@ pub(super) async fn trigger(reach: &Reach, name: &str, intent: Intent) -> Result
             Ok(ExitCode::SUCCESS)
         }
     }
+}
+
+/// Sets a flag in the status, if that makes sense as things stand.
+pub(crate) async fn ask_for(
+    reach: &Reach,
+    rollout: &RolloutPlugin,
+    intent: Intent,
+) -> Result<RolloutPlugin, Failure> {
+    permit(rollout, intent)?;
+    let patch = json!({"status": {flag_name(intent): true}});
+    let asked = reach.patch_status(rollout.name(), &patch).await;
+    asked.map_err(|error| reach.no_rollout(rollout.name(), &error))
 }
 
 async fn answered(

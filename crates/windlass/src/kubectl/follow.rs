@@ -47,7 +47,7 @@ enum Seen<K> {
 }
 
 /// A rollout that is followed.
-pub(super) struct Follow<'a> {
+pub(crate) struct Follow<'a> {
     reach: &'a Reach,
     name: String,
     with_pods: bool,
@@ -63,7 +63,7 @@ pub(super) struct Follow<'a> {
 
 impl<'a> Follow<'a> {
     /// Follows a rollout and its workload, and its pods where they are wanted.
-    pub(super) fn new(reach: &'a Reach, name: &str, with_pods: bool) -> Self {
+    pub(crate) fn new(reach: &'a Reach, name: &str, with_pods: bool) -> Self {
         let (sender, changes) = mpsc::unbounded_channel();
         let rollout_watch = watch(reach.rollouts(), by_name(name), name, Change::Rollout, &sender);
         Self {
@@ -83,7 +83,7 @@ impl<'a> Follow<'a> {
 
     /// The next picture: the first complete one, then one after every change (or several that came together).
     /// Safe to cancel: what came in is kept.
-    pub(super) async fn next(&mut self) -> Result<Picture, Failure> {
+    pub(crate) async fn next(&mut self) -> Result<Picture, Failure> {
         loop {
             let Some(change) = self.changes.recv().await else {
                 return Err(Failure::Refused("the watch ended".to_owned()));

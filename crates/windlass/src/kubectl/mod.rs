@@ -3,7 +3,7 @@
 //! `render` is pure and makes every screen from a `Picture`; `reach` and `follow` get pictures from the cluster; `permit`
 //! knows what makes sense; the rest are the commands.
 
-mod act;
+pub(crate) mod act;
 mod doctor;
 #[cfg(test)]
 mod fixtures;
@@ -14,7 +14,7 @@ mod permit;
 mod picture;
 mod reach;
 pub(crate) mod render;
-mod status;
+pub(crate) mod status;
 mod terminal;
 mod why;
 
@@ -22,6 +22,7 @@ use std::process::ExitCode;
 
 use windlass_engine::Intent;
 
+pub(crate) use self::follow::Follow;
 pub(crate) use self::get::serialised;
 pub(crate) use self::picture::Picture;
 pub(crate) use self::reach::Reach;

@@ -32,7 +32,7 @@ impl Reach {
         Self { client: connected.client, namespace: connected.namespace }
     }
 
-    pub(super) fn client(&self) -> Client {
+    pub(crate) fn client(&self) -> Client {
         self.client.clone()
     }
 

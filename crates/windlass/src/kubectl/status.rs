@@ -19,7 +19,7 @@ use crate::failure::Failure;
 
 /// What a look at a rollout means to somebody who waits for it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Verdict {
+pub(crate) enum Verdict {
     Healthy,
     Degraded,
     NeedsPerson,
@@ -77,14 +77,19 @@ fn timed_out(name: &str, timeout: Option<Duration>) -> ExitCode {
     ExitCode::from(Verdict::NotYet.code())
 }
 
-/// One line per change.
-fn tell(terminal: &Terminal, rollout: &RolloutPlugin, told: &mut String) -> Result<(), Failure> {
+/// What a rollout says of itself, in one line.
+pub(crate) fn line(rollout: &RolloutPlugin) -> String {
     let status = rollout.told();
     let message = match status {
         None => Some("no controller has looked at it yet"),
         Some(status) => status.message.as_deref(),
     };
-    let line = render::phase_line(status.and_then(|status| status.phase.as_deref()), message);
+    render::phase_line(status.and_then(|status| status.phase.as_deref()), message)
+}
+
+/// One line per change.
+fn tell(terminal: &Terminal, rollout: &RolloutPlugin, told: &mut String) -> Result<(), Failure> {
+    let line = line(rollout);
     if line != *told {
         terminal.print(&line)?;
         *told = line;
@@ -92,7 +97,8 @@ fn tell(terminal: &Terminal, rollout: &RolloutPlugin, told: &mut String) -> Resu
     Ok(())
 }
 
-async fn judged(reach: &Reach, picture: &Picture) -> Result<Verdict, Failure> {
+/// What a look at a rollout means.
+pub(crate) async fn judged(reach: &Reach, picture: &Picture) -> Result<Verdict, Failure> {
     let status = picture.rollout.told();
     let wanted = picture.set.as_ref().and_then(|set| set.status.as_ref()?.update_revision.as_ref());
     let shown = status.and_then(|status| status.updated_revision.as_ref());

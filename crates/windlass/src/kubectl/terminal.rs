@@ -10,23 +10,35 @@ const CLEAR_SCREEN: &str = "\x1b[2J\x1b[3J";
 const HOME: &str = "\x1b[H";
 const CLEAR_LINE_END: &str = "\x1b[K";
 const CLEAR_BELOW: &str = "\x1b[J";
+const SCREEN_APART: &str = "\x1b[?1049h\x1b[?25l\x1b[2J";
+const SCREEN_BACK: &str = "\x1b[?25h\x1b[?1049l";
 
 /// Where results go.
 pub(crate) struct Terminal {
     interactive: bool,
     colours: bool,
-    drawn: bool,
+    drawing: Drawing,
+}
+
+/// Where something was drawn before.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Drawing {
+    Nowhere,
+    /// Over what was on the screen.
+    Here,
+    /// On a screen of its own.
+    Apart,
 }
 
 impl Terminal {
     pub(crate) fn new() -> Self {
         let stdout = std::io::stdout();
         let colours = AutoStream::choice(&stdout) != ColorChoice::Never;
-        Self { interactive: stdout.is_terminal(), colours, drawn: false }
+        Self { interactive: stdout.is_terminal(), colours, drawing: Drawing::Nowhere }
     }
 
     /// A person sees what is printed.
-    pub(super) fn is_terminal(&self) -> bool {
+    pub(crate) fn is_terminal(&self) -> bool {
         self.interactive
     }
 
@@ -37,19 +49,48 @@ impl Terminal {
     }
 
     /// Draws a screen in place of the one before, or below it where no terminal is.
-    pub(super) fn draw(&mut self, text: &str) -> Result<(), Failure> {
-        let first = !std::mem::replace(&mut self.drawn, true);
+    pub(crate) fn draw(&mut self, text: &str) -> Result<(), Failure> {
+        let first = self.drawing == Drawing::Nowhere;
+        if first {
+            self.drawing = Drawing::Here;
+        }
         if !self.interactive {
             return self.print(&if first { text.to_owned() } else { format!("\n{text}") });
         }
         let text = if self.colours { text.to_owned() } else { strip_str(text).to_string() };
-        let rows = terminal_size::terminal_size().map_or(usize::MAX, |(_, height)| usize::from(height.0));
+        let rows = self.size().map_or(usize::MAX, |(_, rows)| rows);
         write(&frame(&text, rows, first))
+    }
+
+    /// Draws on a screen of its own from here on, without a cursor; what was there before comes back at the end.
+    pub(crate) fn enter(&mut self) -> Result<(), Failure> {
+        self.drawing = Drawing::Apart;
+        write(SCREEN_APART)
+    }
+
+    /// Goes back to the screen that was there before.
+    pub(crate) fn leave(&mut self) -> Result<(), Failure> {
+        match std::mem::replace(&mut self.drawing, Drawing::Nowhere) {
+            Drawing::Apart => write(SCREEN_BACK),
+            Drawing::Nowhere | Drawing::Here => Ok(()),
+        }
+    }
+
+    /// Columns and rows, where a person sees what is printed.
+    pub(crate) fn size(&self) -> Option<(usize, usize)> {
+        let (width, height) = terminal_size::terminal_size().filter(|_| self.interactive)?;
+        Some((usize::from(width.0), usize::from(height.0)))
     }
 
     /// Says something beside the result.
     pub(crate) fn warn(text: &str) {
         anstream::eprintln!("{text}");
+    }
+}
+
+impl Drop for Terminal {
+    fn drop(&mut self) {
+        self.leave().ok();
     }
 }
 

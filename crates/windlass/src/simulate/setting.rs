@@ -156,6 +156,7 @@ fn start(facts: &Facts, report: &Report, holder: Holder, seed: Option<u64>) -> R
         set: placed(&set, namespace)?,
         rollout: placed(&facts.rollout, namespace)?,
         more,
+        managed: true,
         holder,
         nodes: NODES,
         seed,

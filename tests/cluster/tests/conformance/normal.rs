@@ -147,6 +147,10 @@ impl Names {
         if is_moment {
             return "a moment".to_owned();
         }
+        let is_age = |text: &str| text.strip_suffix('s').is_some_and(|it| it.parse::<u32>().is_ok());
+        if field == "cells" && is_age(text) {
+            return "an age".to_owned();
+        }
         let mut text = text.replace(&self.namespace, "NAMESPACE");
         for (uid, name) in &self.uids {
             text = text.replace(uid, name);
@@ -154,6 +158,7 @@ impl Names {
         if field == "message" {
             for (version, name) in &self.versions {
                 text = text.replace(&format!(": {version}"), &format!(": {name}"));
+                text = text.replace(&format!("({version})"), &format!("({name})"));
             }
         }
         text

@@ -20,15 +20,14 @@ pub(crate) fn set(name: &str, image: &str) -> Value {
 
 /// The same with something else.
 pub(crate) fn with(mut object: Value, pointer: &str, value: Value) -> Value {
-    let (parent, field) = pointer.rsplit_once('/').unwrap();
     let mut here = &mut object;
-    for step in parent.split('/').filter(|step| !step.is_empty()) {
+    for step in pointer.split('/').filter(|step| !step.is_empty()) {
         here = match step.parse::<usize>() {
             Ok(index) => &mut here[index],
             Err(_) => &mut here[step],
         };
     }
-    here[field] = value;
+    *here = value;
     object
 }
 
@@ -63,7 +62,7 @@ fn written() -> Vec<Case> {
                     "leases",
                     json!({"metadata": {"name": "lease"}, "spec": {"holderIdentity": "me", "leaseDurationSeconds": 15}}),
                 ),
-                post("secrets", json!({"metadata": {"name": "secret"}, "stringData": {"a": "b"}})),
+                post("secrets", json!({"metadata": {"name": "secret"}, "data": {"a": "Yg=="}})),
                 post(
                     "revisions",
                     json!({"metadata": {"name": "web-1"}, "data": {"spec": {}}, "revision": 1}),
@@ -338,6 +337,7 @@ fn others() -> Vec<Case> {
                 ),
             ],
         ),
+        case("our group is discovered", [get("/apis/argoproj.io"), get("/apis/argoproj.io/v1alpha1")]),
         case(
             "a namespace has a life cycle",
             [get("ns/{ns}"), patch(MERGE, "ns/{ns}", json!({"metadata": {"labels": {"team": "data"}}}))],

@@ -14,7 +14,7 @@ fn pod(name: &str) -> Value {
 }
 
 fn on_a_node(name: &str) -> Value {
-    with(pod(name), "/spec/nodeName", json!("node-0"))
+    with(pod(name), "/spec/nodeName", json!("elsewhere"))
 }
 
 fn ready() -> Value {
@@ -105,7 +105,7 @@ pub(crate) fn cases() -> Vec<Case> {
                 post("pods", pod("web-1")),
                 patch(STRATEGIC, "pods/web-0/status", ready()),
                 get("pods?fieldSelector=status.phase%3DRunning"),
-                get("pods?fieldSelector=spec.nodeName%3Dnode-0"),
+                get("pods?fieldSelector=spec.nodeName%3Delsewhere"),
                 get("pods?fieldSelector=spec.nodeName%3D"),
             ],
         ),

@@ -47,6 +47,7 @@ documents! {
     every_command_of_plan_runs: "docs/plan.md",
     every_command_of_security_runs: "docs/security.md",
     every_command_of_simulate_runs: "docs/simulate.md",
+    every_command_of_simulator_runs: "docs/simulator.md",
     every_command_of_statefulsets_runs: "docs/statefulsets.md",
     every_command_of_testing_runs: "docs/testing.md",
     every_command_of_troubleshoot_runs: "docs/troubleshoot.md",

@@ -6,5 +6,6 @@
     reason = "this is test code, and some of it prints figures"
 )]
 
+mod demo;
 mod docs;
 mod install;

@@ -106,6 +106,7 @@ impl Status {
         }
         status.insert("currentRevision".to_owned(), json!(self.current_revision));
         status.insert("updateRevision".to_owned(), json!(self.update_revision));
+        // With all of the metadata, as the real one sends it: a write of the status replaces that too.
         json!({"metadata": set.get("metadata"), "status": status})
     }
 }

@@ -3,7 +3,7 @@
 use windlass_api::rollout_plugin::{RolloutPlugin, RolloutPluginStatus};
 
 use super::WIDTH;
-use super::style::{BAD, BOLD, HELD, paint, phase_words};
+use super::style::{BAD, BOLD, FAINT, HELD, paint, phase_words};
 use super::table::{fact, wrap};
 use crate::kubectl::picture::{Picture, Rolling};
 
@@ -43,16 +43,28 @@ pub(super) fn header(picture: &Picture) -> String {
 }
 
 fn revisions(picture: &Picture, status: &RolloutPluginStatus, fact: &mut impl FnMut(&str, String)) {
-    let described = |revision: &String| {
-        let images = picture.images(revision);
-        if images.is_empty() { revision.clone() } else { format!("{revision} ({})", images.join(", ")) }
-    };
     if let Some(stable) = &status.current_revision {
-        fact("Stable", described(stable));
+        fact("Stable", described(picture, stable));
     }
     if let Some(target) = &status.updated_revision {
-        fact("Target", described(target));
+        fact("Target", described(picture, target));
     }
+}
+
+fn described(picture: &Picture, revision: &str) -> String {
+    let images = picture.images(revision);
+    if images.is_empty() { revision.to_owned() } else { format!("{revision} ({})", images.join(", ")) }
+}
+
+/// Stable and target in one line.
+pub(super) fn versions(picture: &Picture) -> String {
+    let status = picture.rollout.told();
+    let named = |label, revision: Option<&String>| {
+        revision.map(|revision| format!("{} {}", paint(FAINT, label), described(picture, revision)))
+    };
+    let stable = named("Stable:", status.and_then(|status| status.current_revision.as_ref()));
+    let target = named("Target:", status.and_then(|status| status.updated_revision.as_ref()));
+    [stable, target].into_iter().flatten().collect::<Vec<_>>().join("   ")
 }
 
 fn replicas(status: &RolloutPluginStatus) -> String {

@@ -17,20 +17,20 @@ mod why;
 pub(super) use doctor::doctor;
 pub(super) use list::list;
 pub(crate) use steps::step_words;
-pub(super) use style::phase_line;
+pub(crate) use style::phase_line;
 pub(crate) use style::{BAD, BOLD, BUSY, DONE, FAILED, FAINT, GOOD, HELD, PLAIN, paint, phase_words};
-pub(crate) use table::{Cell, Table, fact, wrap};
-pub(super) use why::why;
+pub(crate) use table::{Cell, Table, cut, fact, wrap};
+pub(crate) use why::why;
 
 use jiff::Timestamp;
 
-use super::picture::Picture;
+use super::picture::{Picture, Rolling};
 
 /// No line of ours is longer than this, names of unusual length aside.
 pub(crate) const WIDTH: usize = 116;
 
 /// `get`: the header, the tree, and what is waited for.
-pub(super) fn get(now: Timestamp, picture: &Picture, wide: bool) -> String {
+pub(crate) fn get(now: Timestamp, picture: &Picture, wide: bool) -> String {
     let mut text = header::header(picture);
     text.push('\n');
     text.push_str(&tree::tree(now, picture, wide));
@@ -40,4 +40,25 @@ pub(super) fn get(now: Timestamp, picture: &Picture, wide: bool) -> String {
         text.push_str(&waits);
     }
     text
+}
+
+/// What is in `get`, in no more than so many columns and rows where that can be done: everything, or less.
+pub(crate) fn fitting(now: Timestamp, picture: &Picture, columns: usize, rows: usize) -> String {
+    let everything = get(now, picture, false);
+    if columns >= WIDTH && everything.lines().count() <= rows {
+        return everything;
+    }
+    let status = picture.rollout.told();
+    let line = phase_line(
+        status.and_then(|status| status.phase.as_deref()),
+        status.and_then(|status| status.message.as_deref()),
+    );
+    let mut text = format!("{}\n{}\n", wrap(&line, columns, "  "), header::versions(picture));
+    text.push_str(&tree::tree(now, picture, false));
+    let waits = waits::waiting(now, &picture.rollout);
+    if text.lines().count() + 1 + waits.lines().count() <= rows && !waits.is_empty() {
+        text.push('\n');
+        text.push_str(&waits);
+    }
+    text.lines().map(|line| cut(line, columns) + "\n").collect()
 }

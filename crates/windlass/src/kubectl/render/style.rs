@@ -44,7 +44,7 @@ pub(crate) fn phase_words(told: Option<&str>) -> String {
 }
 
 /// One line for a phase and its message.
-pub(in crate::kubectl) fn phase_line(told: Option<&str>, message: Option<&str>) -> String {
+pub(crate) fn phase_line(told: Option<&str>, message: Option<&str>) -> String {
     match message {
         Some(message) => format!("{}: {message}\n", phase_words(told)),
         None => format!("{}\n", phase_words(told)),

@@ -2,7 +2,7 @@
 
 use anstream::adapter::strip_str;
 use anstyle::Style;
-use unicode_width::UnicodeWidthStr;
+use unicode_width::{UnicodeWidthChar, UnicodeWidthStr};
 
 use super::WIDTH;
 use super::style::{FAINT, PLAIN, paint};
@@ -100,6 +100,27 @@ pub(crate) fn wrap(text: &str, width: usize, indent: &str) -> String {
         }
     }
     lines.join(&format!("\n{indent}"))
+}
+
+/// A line that may have colours in it, up to so many columns.
+pub(crate) fn cut(line: &str, width: usize) -> String {
+    if seen_width(line) <= width {
+        return line.to_owned();
+    }
+    let (mut text, mut room, mut colour) = (String::new(), width.saturating_sub(1), false);
+    for letter in line.chars() {
+        colour |= letter == '\x1b';
+        if !colour {
+            let columns = letter.width().unwrap_or_default();
+            if columns > room {
+                break;
+            }
+            room -= columns;
+        }
+        colour &= letter != 'm';
+        text.push(letter);
+    }
+    format!("{text}\x1b[0m…")
 }
 
 /// How wide a terminal shows a text that may have colours in it.

@@ -49,3 +49,23 @@ fn list_has_a_row_per_rollout() {
         strip_str(&render::list(now(), &rollouts, true, true)).to_string()
     );
 }
+
+#[test]
+fn a_small_screen_gets_less_and_a_large_one_everything() {
+    let picture = paused_for_person();
+    assert_eq!(render::fitting(now(), &picture, 120, 60), render::get(now(), &picture, false));
+    for (_, picture) in states() {
+        let small = strip_str(&render::fitting(now(), &picture, 60, 18)).to_string();
+        assert!(small.lines().all(|line| line.width() <= 60), "{small}");
+    }
+    insta::assert_snapshot!(
+        "get_on_a_small_screen",
+        strip_str(&render::fitting(now(), &picture, 80, 18)).to_string()
+    );
+}
+
+#[test]
+fn a_line_is_cut_by_what_is_seen_of_it() {
+    assert_eq!(render::cut("\x1b[1mabc\x1b[0m", 3), "\x1b[1mabc\x1b[0m");
+    assert_eq!(render::cut("\x1b[1mabcd\x1b[0m", 3), "\x1b[1mab\x1b[0m…");
+}

@@ -12,7 +12,7 @@ use super::table::{Cell, Table, wrap};
 use crate::kubectl::picture::Rolling;
 
 /// The phase and its message, then each wait.
-pub(in crate::kubectl) fn why(now: Timestamp, rollout: &RolloutPlugin) -> String {
+pub(crate) fn why(now: Timestamp, rollout: &RolloutPlugin) -> String {
     let Some(status) = rollout.told() else { return unseen(rollout) };
     let phase = status.phase.as_deref();
     let message = match (phase, &status.message) {

@@ -1,0 +1,95 @@
+//! How a play begins and ends, whoever plays it: the furniture of the start, what makes the world well again, what a
+//! person does who helps, and what is waited for.
+
+use std::collections::BTreeSet;
+
+use jiff::Timestamp;
+
+use crate::deed;
+use crate::judge::{is_available, pods_of, rollout, told};
+use crate::object::{is_going, label, list, number, text};
+use crate::resource::Resource;
+use crate::script::{Behaviour, Condition, Deed, NodeState};
+use crate::server::Server;
+use crate::start::{self, Start};
+use crate::store::Store;
+
+/// A server with everything in it that a play starts with, and what was refused.
+pub(crate) fn furnish(start: &Start, now: Timestamp) -> (Server, Vec<String>) {
+    let mut server = Server::default();
+    let furniture = start::furniture(start.nodes).into_iter().chain(start::policies(start.holder));
+    let mut stuck = Vec::new();
+    for (resource, object) in furniture.chain(start.more.clone()).chain(start.own()) {
+        if let Err(refusal) = server.create(now, &deed::person(), resource, object) {
+            stuck.push(format!("start: {}", refusal.message));
+        }
+    }
+    (server, stuck)
+}
+
+/// What makes the world well again.
+pub(crate) fn amends(start: &Start, ordered: &BTreeSet<String>) -> Vec<Deed> {
+    let mut amends = vec![Deed::Quota(None), Deed::Policies(true), Deed::Resume];
+    amends.extend(ordered.iter().map(|pod| Deed::Pod(pod.clone(), Behaviour::Well)));
+    amends.extend((1..=start.nodes).map(|node| Deed::Node(format!("node-{node}"), NodeState::Back)));
+    amends
+}
+
+/// What would help, as the status says it: a promotion, pods, the end of a bad version, or another version at last.
+pub(crate) fn help(store: &Store, round: usize) -> Option<Deed> {
+    let (_, rollout) = rollout(store)?;
+    let waits = list(rollout, &["status", "waits"]);
+    let reasons: Vec<&str> = waits.iter().filter_map(|wait| text(wait, &["reason"])).collect();
+    if reasons.contains(&"HoldForPerson") {
+        return Some(Deed::Promote);
+    }
+    let set = store.all(Resource::StatefulSets).next().map(|(_, set)| set);
+    if set.is_some_and(|set| number(set, &["spec", "replicas"]) == Some(0))
+        && told(rollout, "phase") != "Healthy"
+    {
+        return Some(Deed::Scale(3));
+    }
+    // Pods that do not get ready with nobody disturbing: a bad version. Where stable is bad as well, a broken pod of it
+    // keeps the next version from entering, and only all at once helps.
+    let stands = reasons.iter().any(|reason| matches!(*reason, "WaitingForPods" | "OneAtATime"));
+    match round % 3 {
+        _ if !stands => None,
+        0 | 1 => Some(Deed::Abort),
+        _ => Some(Deed::Image(format!("app:v{}", 100 + round))),
+    }
+}
+
+/// Whether something is so. Quiet is not to be seen in a store: it takes time.
+pub fn holds(condition: &Condition, now: Timestamp, store: &Store) -> bool {
+    let rollout = rollout(store).map(|(_, rollout)| rollout);
+    let set = store.all(Resource::StatefulSets).next().map(|(_, set)| set);
+    let counted = |count: usize, wanted: u32| u32::try_from(count).is_ok_and(|count| count == wanted);
+    match condition {
+        Condition::Phase(phase) => rollout.is_some_and(|it| told(it, "phase") == phase),
+        Condition::Step(step) => rollout.is_some_and(|it| {
+            told(it, "step").split('/').next().and_then(|done| done.parse().ok()) == Some(*step)
+        }),
+        Condition::Reason(reason) => rollout.is_some_and(|it| {
+            list(it, &["status", "waits"]).iter().any(|wait| text(wait, &["reason"]) == Some(reason))
+        }),
+        Condition::Updated(wanted) => set.is_some_and(|set| {
+            let target = text(set, &["status", "updateRevision"]);
+            let updated = pods_of(store, set)
+                .filter(|pod| !is_going(pod) && label(pod, "controller-revision-hash") == target);
+            counted(updated.count(), *wanted)
+        }),
+        Condition::Ready(wanted) => set.is_some_and(|set| {
+            let min_ready = number(set, &["spec", "minReadySeconds"]).unwrap_or_default();
+            counted(pods_of(store, set).filter(|pod| is_available(now, pod, min_ready)).count(), *wanted)
+        }),
+        Condition::Pods(wanted) => set.is_some_and(|set| {
+            counted(pods_of(store, set).count(), *wanted) && pods_of(store, set).all(|pod| !is_going(pod))
+        }),
+        Condition::Told(reason) => store.all(Resource::Events).any(|(_, event)| {
+            text(event, &["involvedObject", "kind"]) == Some("RolloutPlugin")
+                && text(event, &["reason"]) == Some(reason)
+        }),
+        Condition::NoRollout => rollout.is_none(),
+        Condition::Quiet => true,
+    }
+}
