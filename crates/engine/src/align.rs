@@ -114,7 +114,8 @@ fn free_what_is_down(
         .iter()
         .filter_map(|slot| slot.pod.as_ref())
         .filter(|pod| !pod.is_on(goal.target));
-    let surplus: &[Pod] = if goal.exposed == 0 { &seen.surplus } else { &[] };
+    let goes_back = goal.exposed == 0 || goal.everything;
+    let surplus: &[Pod] = if goes_back { &seen.surplus } else { &[] };
     let down: Vec<&Pod> = stuck
         .chain(strays.iter().copied())
         .chain(surplus.iter().filter(|pod| !pod.is_on(goal.stable)))

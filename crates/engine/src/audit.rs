@@ -162,8 +162,11 @@ impl Look<'_> {
             found.push(Violation::FreedUnrecorded(free.clone()));
         }
         // A surplus pod does not come back; it may be in the way of others that have to go.
-        let surplus =
-            self.seen.surplus.iter().any(|pod| pod.uid == free.uid && !pod.is_on(&self.seen.stable));
+        let wanted = match self.is.map(|run| &run.journey) {
+            Some(Journey::Returning) => &self.seen.target,
+            _ => &self.seen.stable,
+        };
+        let surplus = self.seen.surplus.iter().any(|pod| pod.uid == free.uid && !pod.is_on(wanted));
         if !surplus && self.comes_back_on(&free.name).is_none_or(|revision| pod.is_on(revision)) {
             found.push(Violation::FreedInVain(free.clone()));
         }

@@ -231,3 +231,18 @@ fn a_run_that_begins_at_the_moment_of_the_former_does_not_take_its_record_for_it
     assert_eq!((run.target.as_str(), &run.journey), ("C", &BEGINNING));
     assert_ne!(former, Some(run.started_at));
 }
+
+/// Found by the simulator: the same with the template put back; nobody would have freed them once the run had ended.
+#[test]
+fn a_return_frees_surplus_pods_that_are_stuck_and_does_not_end_before() {
+    let mut driver = changed(Rules::default(), 4, plan(50));
+    driver.run();
+    driver.world.broken = Some(revision("B"));
+    driver.world.make_fail(2);
+    driver.world.make_fail(3);
+    driver.world.scale(1);
+    driver.world.change_template("A");
+    assert_eq!(driver.run().standing, Standing::Healthy);
+    assert_eq!((driver.world.on("A"), driver.world.on("B")), (vec![0], vec![]));
+    assert!(driver.told.contains(&Announcement::Returned { stable: revision("A") }));
+}

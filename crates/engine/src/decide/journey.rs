@@ -5,6 +5,7 @@ use jiff::Timestamp;
 use crate::align::{Alignment, Goal, align, forget_what_came_back, pods_wait, trouble};
 use crate::decision::{Announcement, Move};
 use crate::memo::{AbortCause, Journey, Outcome, Part, Run};
+use crate::names::Revision;
 use crate::observation::{Exposure, Record};
 use crate::plan::Hold;
 use crate::reason::{Reason, Wait};
@@ -148,6 +149,9 @@ impl Pass<'_> {
             Alignment::Aligned => {
                 let (target, stable) =
                     self.memo.run.as_ref().map(|run| (run.target.clone(), run.stable.clone()))?;
+                if let Some(surplus) = self.surplus_off(&stable) {
+                    return Some(surplus);
+                }
                 self.announcements.push(Announcement::Returned { stable });
                 self.end(target, Outcome::Returned);
                 None
@@ -164,15 +168,23 @@ impl Pass<'_> {
                 if let Some(wait) = pods_wait(self.now, &self.seen.slots, &stable) {
                     return Some(Step { next: None, waits: vec![wait] });
                 }
-                if self.seen.surplus.iter().any(|pod| !pod.is_on(&stable)) {
-                    let pods = self.seen.surplus.iter().map(trouble).collect();
-                    return Some(Step::wait(Reason::Surplus { pods }, None));
+                if let Some(surplus) = self.surplus_off(&stable) {
+                    return Some(surplus);
                 }
                 self.announcements.push(Announcement::Reverted { stable });
                 self.journey(Journey::Aborted { cause, at, stage });
                 None
             }
         }
+    }
+
+    /// The wait for surplus pods that are not on stable to go: a way back is not over before.
+    fn surplus_off(&self, stable: &Revision) -> Option<Step> {
+        if self.seen.surplus.iter().all(|pod| pod.is_on(stable)) {
+            return None;
+        }
+        let pods = self.seen.surplus.iter().map(trouble).collect();
+        Some(Step::wait(Reason::Surplus { pods }, None))
     }
 
     fn stay_aborted(&mut self) -> Step {
