@@ -2,7 +2,6 @@
 //! the timelines; read what changed.
 #![expect(
     clippy::unwrap_used,
-    clippy::disallowed_methods,
     clippy::print_stdout,
     reason = "this is test code, and it prints what it counted"
 )]
