@@ -30,6 +30,10 @@ conformance: testbed build ## Compare the simulator with real control planes, wi
 	@WINDLASS_CONFORMANCE=all $(CARGO) test --quiet --package windlass-cluster-tests --test scenarios -- --nocapture
 	@WINDLASS_CONFORMANCE=all WINDLASS_TEST_HOLD=partition $(CARGO) test --quiet --package windlass-cluster-tests --test scenarios -- --nocapture
 
+.PHONY: mutations
+mutations: ## Put deliberate bugs in, one at a time, and see that the simulator catches each (about 40 minutes)
+	@tests/mutations/run $(ARGS)
+
 .PHONY: lint
 lint: ## Check format, lints (warnings are errors), licences and banned crates
 	@echo "== format"; $(CARGO) fmt --all --check

@@ -7,6 +7,9 @@ use std::time::{Duration, Instant};
 
 use windlass_sim::Soaked;
 
+/// Plays of a failing script that are spent on making it smaller.
+const TRIES: usize = 300;
+
 /// How often it says how far it is.
 const SAYS: Duration = Duration::from_secs(30);
 
@@ -56,7 +59,7 @@ fn soak(wanted: &Wanted) -> ExitCode {
                     break;
                 }
                 let before = soaked.broken.len();
-                soaked.play(seed);
+                soaked.play(seed, TRIES);
                 done.fetch_add(1, Ordering::Relaxed);
                 for broken_now in soaked.broken.iter().skip(before) {
                     broken.fetch_add(1, Ordering::Relaxed);

@@ -166,13 +166,16 @@ impl Record {
         set.and_then(|(_, set)| number(set, &["spec", "minReadySeconds"])).unwrap_or_default()
     }
 
-    /// I2, and one pod at a time.
+    /// I2, the memory before the act, and one pod at a time.
     fn free(&mut self, now: Timestamp, store: &Store, change: &Change, name: String, uid: String) {
         if !self.seen.contains(&uid) {
             self.find(now, "I2", format!("pod {name} ({uid}) was deleted, but no decision rests on it"));
         }
         if !self.freed_uids.insert(uid.clone()) {
             self.find(now, "I2", format!("pod {name} ({uid}) was deleted a second time"));
+        }
+        if !is_remembered(store, &name, &uid) {
+            self.find(now, "rule 9", format!("pod {name} ({uid}) was deleted, but no status remembers that"));
         }
         let before = change.before.as_ref();
         let well =
@@ -200,6 +203,15 @@ fn is_back(now: Timestamp, store: &Store, pod: &Key, freed: &Freed, min_ready: i
     store.get(Resource::Pods, pod).is_some_and(|successor| {
         object::uid(successor) != freed.uid && is_available(now, successor, min_ready)
     })
+}
+
+/// Whether the deletion of a pod stands in a status. One that remembers no run was made anew a moment ago.
+fn is_remembered(store: &Store, name: &str, uid: &str) -> bool {
+    let mut runs = store
+        .all(Resource::RolloutPlugins)
+        .filter_map(|(_, rollout)| at(rollout, &["status", "memo", "run"]))
+        .peekable();
+    runs.peek().is_none() || runs.any(|run| text(run, &["freed", name]) == Some(uid))
 }
 
 /// Whether a set still wants a pod of this name.

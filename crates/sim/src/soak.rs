@@ -9,9 +9,6 @@ use crate::script::Script;
 use crate::seed;
 use crate::shrink::shrink;
 
-/// Plays of a failing script that are spent on making it smaller.
-const TRIES: usize = 300;
-
 /// What came of many seeds.
 #[derive(Clone, Debug, Default)]
 pub struct Soaked {
@@ -35,15 +32,15 @@ pub struct Broken {
 }
 
 impl Soaked {
-    /// Plays one more seed.
-    pub fn play(&mut self, seed: u64) {
+    /// Plays one more seed. If it breaks something, so many plays are spent on making its script smaller.
+    pub fn play(&mut self, seed: u64, tries: usize) {
         self.seeds += 1;
         let script = seed::script(seed);
         match catch_unwind(AssertUnwindSafe(|| play(&script, Ending::WhenStable))) {
             Ok(Ok(outcome)) => {
                 self.statistics.add(&outcome.statistics);
                 if let Some(violation) = outcome.violations.first() {
-                    let script = shrink(&script, violation.rule, TRIES);
+                    let script = shrink(&script, violation.rule, tries);
                     self.broken.push(Broken { seed, what: violation.to_string(), script });
                 }
             }

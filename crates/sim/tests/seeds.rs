@@ -1,6 +1,7 @@
 //! Whole rollouts with faults, by seed: the invariants hold after every step, and every one of them ends.
 //!
-//! `WINDLASS_SEEDS` says how many (2,000 in `make test`); `make soak` runs far more of them, optimised.
+//! `WINDLASS_SEEDS` says how many (2,000 in `make test`); `make soak` runs far more of them, optimised. The first seed
+//! that breaks something ends it; `WINDLASS_SHRINK` says how many plays are spent on making its script smaller.
 #![expect(
     clippy::disallowed_methods,
     clippy::print_stdout,
@@ -18,6 +19,7 @@ fn number(name: &str, usual: u64) -> u64 {
 #[test]
 fn whatever_breaks_the_invariants_hold_and_every_rollout_ends() {
     let seeds = number("WINDLASS_SEEDS", 300);
+    let tries = usize::try_from(number("WINDLASS_SHRINK", 300)).unwrap();
     let next = AtomicU64::new(0);
     let all = std::thread::scope(|scope| {
         let cores = std::thread::available_parallelism().map_or(1, std::num::NonZero::get);
@@ -28,7 +30,10 @@ fn whatever_breaks_the_invariants_hold_and_every_rollout_ends() {
                 if seed >= seeds {
                     return soaked;
                 }
-                soaked.play(seed);
+                soaked.play(seed, tries);
+                if !soaked.broken.is_empty() {
+                    next.store(seeds, Ordering::Relaxed);
+                }
             }
         };
         let workers: Vec<_> = (0..cores).map(|_| scope.spawn(work)).collect();

@@ -133,14 +133,18 @@ impl Actor for Scheduler {
 
     fn answered(&mut self, _now: Timestamp, act: &Act, answer: Result<&Object, &Refusal>) {
         let (Act::Patch(_, key, part, _), Err(refusal)) = (act, answer) else { return };
+        if *part == Part::Whole {
+            self.place(key, None);
+        }
+        // A pod that is gone or another one is not ours to place again: the notice of the new one brings it back.
+        // A patch that names another uid is answered as invalid.
+        if refusal.code == 404 || matches!(refusal.reason, "Conflict" | "Invalid") {
+            return;
+        }
         self.stirred = true;
         if *part == Part::Status {
             self.told.remove(key);
-            return;
-        }
-        self.place(key, None);
-        // A pod that is gone or another one is not ours to place again: the notice of the new one brings it back.
-        if refusal.code != 404 && refusal.reason != "Conflict" {
+        } else {
             self.waiting.insert(key.clone());
         }
     }

@@ -47,6 +47,9 @@ pub(super) fn judge(now: Timestamp, store: &Store) -> Vec<Violation> {
                     find("I7", format!("rollout {key} says Healthy, but {doubt}"));
                 }
             }
+            if says_stable_is_forgotten(rollout) && has_two_revisions(set) {
+                find("I3", format!("rollout {key} says that stable is forgotten, but the set still has it"));
+            }
             for flag in ["abort", "restart", "promoteFull"] {
                 if flagged(rollout, flag) {
                     find("I5", format!("status.{flag} was neither taken nor rejected"));
@@ -61,6 +64,17 @@ pub(super) fn judge(now: Timestamp, store: &Store) -> Vec<Violation> {
         (_, None) => {}
     }
     found
+}
+
+fn says_stable_is_forgotten(rollout: &Value) -> bool {
+    let waits = list(rollout, &["status", "waits"]);
+    waits.iter().any(|wait| text(wait, &["reason"]) == Some("StableForgotten"))
+}
+
+/// A set forgets what ran before only by taking the update revision for the current one.
+fn has_two_revisions(set: &Value) -> bool {
+    let revision = |which: &str| text(set, &["status", which]);
+    revision("currentRevision") != revision("updateRevision")
 }
 
 /// What speaks against calling a set healthy.

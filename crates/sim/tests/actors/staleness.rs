@@ -2,9 +2,11 @@
 
 use jiff::Timestamp;
 use serde_json::{Value, json};
-use windlass_sim::actors::{Act, StatefulSets};
+use windlass_sim::actors::{Act, Scheduler, StatefulSets};
 use windlass_sim::cluster::Seat;
-use windlass_sim::{Part, Patch, Refusal, Resource, Server};
+use windlass_sim::start::furnished;
+use windlass_sim::{Deletion, Key, Part, Patch, Refusal, Resource, Server};
+use windlass_workloads::Holder;
 
 use crate::stage::{START, Stage, person, set, web};
 
@@ -110,6 +112,28 @@ fn a_status_that_rests_on_an_old_version_is_sent_again_as_it_was() {
     };
     assert_eq!(status["status"], again_status["status"]);
     alone.send(&again).unwrap();
+}
+
+#[test]
+fn a_pod_that_was_replaced_meanwhile_is_not_placed_over_and_over() {
+    let now = START.parse().unwrap();
+    let server = furnished(now, 1, Holder::Policy).unwrap();
+    let mut alone = Alone { server, seat: Seat::new(Box::new(Scheduler::default())), now, told: 0 };
+    let pod = json!({
+        "metadata": {"name": "web-0", "namespace": "default"},
+        "spec": {"containers": [{"name": "app", "image": "app:v1"}]},
+    });
+    alone.server.create(now, &person(), Resource::Pods, pod.clone()).unwrap();
+    alone.tell_all();
+    let at_once = Deletion { grace_seconds: Some(0), ..Deletion::default() };
+    let key = Key::new("default", "web-0");
+    alone.server.delete(now, &person(), Resource::Pods, &key, &at_once).unwrap();
+    alone.server.create(now, &person(), Resource::Pods, pod).unwrap();
+    let act = alone.seat.act(now).remove(0);
+    assert_eq!(alone.send(&act).unwrap_err().reason, "Invalid");
+    assert_eq!(alone.turns(), [], "it knows of no other pod yet");
+    alone.tell_all();
+    assert_eq!(alone.turns().len(), 1);
 }
 
 #[test]
