@@ -8,12 +8,12 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::fmt;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-use jiff::Timestamp;
+use jiff::{SignedDuration, Timestamp};
 use serde_json::Value;
 use windlass_controller::{Look, Witness};
 use windlass_engine::{Intents, Seen, audit, decide};
 
-use crate::object::{self, Key, at, is_going, number, text};
+use crate::object::{self, Key, at, is_going, later, number, text};
 use crate::resource::Resource;
 use crate::script::Deed;
 use crate::store::{Change, ChangeKind, Store};
@@ -242,14 +242,24 @@ impl Witness for Judge {
         if look.decision.lift_pause {
             return;
         }
-        // Rule 7: the same input, with what was decided remembered, has nothing new to remember or to tell.
+        // Rule 7: the same input, with what was decided remembered, has nothing new to remember or to tell; neither now
+        // nor later, as long as time alone changes nothing.
         let none = Intents::default();
-        let again = decide(look.now, Ok(plan), look.seen, &look.decision.memo, &none);
-        if again.memo != look.decision.memo || !again.announcements.is_empty() {
-            let what = format!("a second look remembers or tells something else: {:?}", again.announcements);
-            record.find(look.now, "rule 7", what);
+        for moment in [look.now, just_before_the_next_look(look)] {
+            let again = decide(moment, Ok(plan), look.seen, &look.decision.memo, &none);
+            if again.memo != look.decision.memo || !again.announcements.is_empty() {
+                let told = &again.announcements;
+                let what = format!("a look at {moment} remembers or tells something else: {told:?}");
+                record.find(look.now, "rule 7", what);
+            }
         }
     }
+}
+
+/// The last moment at which nothing has changed, if nothing but time does.
+fn just_before_the_next_look(look: &Look<'_>) -> Timestamp {
+    let wake = look.decision.wake.and_then(|wake| wake.checked_sub(SignedDuration::from_nanos(1)).ok());
+    wake.unwrap_or_else(|| later(look.now, 3600)).max(look.now)
 }
 
 /// The one rollout that a history is about.
