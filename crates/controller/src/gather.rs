@@ -25,7 +25,7 @@ impl Inputs {
         let key = Key::of(&self.rollout.metadata);
         let named = |name: &str| Key { namespace: key.namespace.clone(), name: name.to_owned() };
         let owned = self.snapshot.iter().flat_map(|snapshot| {
-            let pods = snapshot.pods.iter().map(|pod| Object::Pod(named(&pod.name)));
+            let pods = snapshot.pods.iter().map(|pod| Object::Pod(named(pod.name.as_str())));
             std::iter::once(Object::Workload(named(snapshot.workload.name()))).chain(pods)
         });
         let owned: Vec<Object> = owned.collect();

@@ -1,25 +1,39 @@
 //! Newtypes for the names that must not be mixed up.
 
 use std::fmt;
+use std::sync::Arc;
 
-use serde::{Deserialize, Serialize};
+use serde::{Deserialize, Serialize, Serializer};
 
 macro_rules! name {
     ($(#[$doc:meta])* $name:ident) => {
         $(#[$doc])*
-        #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
-        #[serde(transparent)]
-        pub struct $name(String);
+        #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Deserialize)]
+        #[serde(from = "String")]
+        // Shared: every look at a workload repeats the names of all its pods.
+        pub struct $name(Arc<str>);
 
         impl $name {
             /// Wraps a name as it was read.
-            pub fn new(name: impl Into<String>) -> Self {
-                Self(name.into())
+            pub fn new(name: impl AsRef<str>) -> Self {
+                Self(name.as_ref().into())
             }
 
             /// The name as written.
             pub fn as_str(&self) -> &str {
                 &self.0
+            }
+        }
+
+        impl From<String> for $name {
+            fn from(name: String) -> Self {
+                Self(name.into())
+            }
+        }
+
+        impl Serialize for $name {
+            fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+                serializer.serialize_str(&self.0)
             }
         }
 

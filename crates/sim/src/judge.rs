@@ -242,16 +242,14 @@ impl Witness for Judge {
         if look.decision.lift_pause {
             return;
         }
-        // Rule 7: the same input, with what was decided remembered, has nothing new to remember or to tell; neither now
-        // nor later, as long as time alone changes nothing.
-        let none = Intents::default();
-        for moment in [look.now, just_before_the_next_look(look)] {
-            let again = decide(moment, Ok(plan), look.seen, &look.decision.memo, &none);
-            if again.memo != look.decision.memo || !again.announcements.is_empty() {
-                let told = &again.announcements;
-                let what = format!("a look at {moment} remembers or tells something else: {told:?}");
-                record.find(look.now, "rule 7", what);
-            }
+        // Rule 7: as long as nothing but time changes, and with what was decided remembered, there is nothing new to
+        // remember or to tell.
+        let moment = just_before_the_next_look(look);
+        let again = decide(moment, Ok(plan), look.seen, &look.decision.memo, &Intents::default());
+        if again.memo != look.decision.memo || !again.announcements.is_empty() {
+            let told = &again.announcements;
+            let what = format!("a look at {moment} remembers or tells something else: {told:?}");
+            record.find(look.now, "rule 7", what);
         }
     }
 }

@@ -21,6 +21,11 @@ use clap::{CommandFactory, FromArgMatches};
 use crate::cli::{Cli, Command};
 use crate::failure::Failure;
 
+// Objects of Kubernetes are trees of small pieces. This one is a quarter faster with them than glibc's, and the image is
+// built with musl, whose own is slow.
+#[global_allocator]
+static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
+
 fn main() -> ExitCode {
     let matches = cli::named(Cli::command()).get_matches();
     let cli = match Cli::from_arg_matches(&matches) {

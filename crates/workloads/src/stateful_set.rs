@@ -9,7 +9,7 @@ use k8s_openapi::api::apps::v1::StatefulSet;
 use serde_json::json;
 use windlass_api::WorkloadKind;
 use windlass_engine::{
-    Exposure, Move, Observation, Pod, PodName, PodState, PodUid, Record, Refusal, Revision, RolloutName,
+    Exposure, Move, Observation, Pod, PodName, PodState, Record, Refusal, Revision, RolloutName,
     Slot, WorkloadUid,
 };
 
@@ -163,7 +163,7 @@ pub(crate) fn observe(
         return Err(Refusal::ReplacesOnDeleteOnly { workload: format!("StatefulSet {}", set.name) });
     }
     let aliases = aliases(set, &snapshot.revisions);
-    let named = |name: &str| known_as(&aliases, Revision::new(name));
+    let named = |name: &str| known_as(&aliases, &Revision::new(name));
     let (slots, surplus) = slots(set, &snapshot.pods, &aliases);
     Ok(Observation {
         workload: WorkloadUid::new(&set.uid),
@@ -208,8 +208,8 @@ fn aliases(set: &StatefulSetView, revisions: &[Arc<RevisionView>]) -> BTreeMap<R
     aliases
 }
 
-fn known_as(aliases: &BTreeMap<Revision, Revision>, revision: Revision) -> Revision {
-    aliases.get(&revision).cloned().unwrap_or(revision)
+fn known_as(aliases: &BTreeMap<Revision, Revision>, revision: &Revision) -> Revision {
+    aliases.get(revision).unwrap_or(revision).clone()
 }
 
 /// One slot per wanted ordinal, highest first; everything else is surplus.
@@ -218,27 +218,30 @@ fn slots(
     pods: &[Arc<PodView>],
     aliases: &BTreeMap<Revision, Revision>,
 ) -> (Vec<Slot>, Vec<Pod>) {
-    let mut by_name: BTreeMap<&str, Pod> = pods
-        .iter()
-        .filter(|pod| is_numbered(&set.name, &pod.name))
-        .map(|pod| (pod.name.as_str(), read_pod(set, pod, aliases)))
-        .collect();
     let wanted = set.first_ordinal..set.first_ordinal.saturating_add(set.replicas.max(0));
-    let slots = wanted
-        .rev()
-        .map(|ordinal| {
-            let name = format!("{}-{ordinal}", set.name);
-            let pod = by_name.remove(name.as_str());
-            Slot { name: PodName::new(name), pod }
-        })
-        .collect();
-    (slots, by_name.into_values().collect())
+    let mut by_ordinal: Vec<Option<Pod>> = wanted.clone().map(|_| None).collect();
+    let mut surplus = Vec::new();
+    for pod in pods {
+        let Some(ordinal) = ordinal(&set.name, pod.name.as_str()) else { continue };
+        let place = usize::try_from(ordinal - i64::from(set.first_ordinal)).ok();
+        match place.and_then(|place| by_ordinal.get_mut(place)) {
+            Some(slot) => *slot = Some(read_pod(set, pod, aliases)),
+            None => surplus.push(read_pod(set, pod, aliases)),
+        }
+    }
+    surplus.sort_by(|one, other| one.name.cmp(&other.name));
+    let slots = wanted.zip(by_ordinal).rev().map(|(ordinal, pod)| Slot {
+        name: pod.as_ref().map_or_else(|| PodName::new(format!("{}-{ordinal}", set.name)), |it| it.name.clone()),
+        pod,
+    });
+    (slots.collect(), surplus)
 }
 
-fn is_numbered(set: &str, pod: &str) -> bool {
-    pod.strip_prefix(set)
-        .and_then(|rest| rest.strip_prefix('-'))
-        .is_some_and(|number| !number.is_empty() && number.bytes().all(|byte| byte.is_ascii_digit()))
+/// The number that a set gave to a pod; none if the name is not one that the set gives.
+fn ordinal(set: &str, pod: &str) -> Option<i64> {
+    let number = pod.strip_prefix(set)?.strip_prefix('-')?;
+    let plain = number == "0" || !number.starts_with('0');
+    (plain && number.bytes().all(|byte| byte.is_ascii_digit())).then(|| number.parse().ok()).flatten()
 }
 
 fn read_pod(set: &StatefulSetView, pod: &PodView, aliases: &BTreeMap<Revision, Revision>) -> Pod {
@@ -248,9 +251,9 @@ fn read_pod(set: &StatefulSetView, pod: &PodView, aliases: &BTreeMap<Revision, R
         (None, None) => (PodState::NotReady { why: pod.trouble.clone() }, pod.unready_since),
     };
     Pod {
-        name: PodName::new(&pod.name),
-        uid: PodUid::new(&pod.uid),
-        revision: pod.revision.as_ref().map(|name| known_as(aliases, Revision::new(name))),
+        name: pod.name.clone(),
+        uid: pod.uid.clone(),
+        revision: pod.revision.as_ref().map(|revision| known_as(aliases, revision)),
         state,
         since,
     }

@@ -8,6 +8,7 @@ use jiff::Timestamp;
 use k8s_openapi::api::apps::v1::ControllerRevision;
 use k8s_openapi::api::core::v1::{ContainerStatus, Pod, PodCondition, PodStatus};
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::{ObjectMeta, Time};
+use windlass_engine::{PodName, PodUid, Revision};
 
 use crate::meaning::{Meaning, meaning};
 use crate::stateful_set::StatefulSetView;
@@ -64,11 +65,11 @@ pub struct Snapshot {
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct PodView {
     /// Its name.
-    pub name: String,
+    pub name: PodName,
     /// Its identity.
-    pub uid: String,
+    pub uid: PodUid,
     /// Its revision label.
-    pub revision: Option<String>,
+    pub revision: Option<Revision>,
     /// Since when it is on its way out.
     pub terminating_since: Option<Timestamp>,
     /// Since when it is ready, if it is.
@@ -99,9 +100,9 @@ impl PodView {
         let running = status.and_then(|status| status.phase.as_deref()) == Some("Running");
         let is_ready = running && ready.is_some_and(|ready| ready.status == "True");
         Self {
-            name: meta.name.clone().unwrap_or_default(),
-            uid: meta.uid.clone().unwrap_or_default(),
-            revision: label(meta, REVISION_LABEL).cloned(),
+            name: PodName::new(meta.name.as_deref().unwrap_or_default()),
+            uid: PodUid::new(meta.uid.as_deref().unwrap_or_default()),
+            revision: label(meta, REVISION_LABEL).map(Revision::new),
             terminating_since: meta.deletion_timestamp.as_ref().map(|time| time.0),
             ready_since: is_ready.then(|| changed.unwrap_or(created)),
             unready_since: changed.unwrap_or(created),

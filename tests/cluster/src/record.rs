@@ -122,10 +122,20 @@ impl Record {
 
     /// The names of pods on `revision` that went away, in the order in which they did.
     pub fn went(&self, revision: &str) -> Vec<String> {
+        self.each_once(revision, |sighting| sighting.terminating)
+    }
+
+    /// The same without those that were gone before anybody saw them go. A pod that runs is seen to go first; but a kwok
+    /// that was just started may delete a pod twice by its name, and takes the successor the second time.
+    pub fn sent_away(&self, revision: &str) -> Vec<String> {
+        self.each_once(revision, |sighting| sighting.terminating && !sighting.gone)
+    }
+
+    fn each_once(&self, revision: &str, is_meant: impl Fn(&Sighting) -> bool) -> Vec<String> {
         let mut seen = BTreeSet::new();
         self.sightings()
             .into_iter()
-            .filter(|sighting| sighting.revision == revision && sighting.terminating)
+            .filter(|sighting| sighting.revision == revision && is_meant(sighting))
             .filter(|sighting| seen.insert(sighting.uid.clone()))
             .map(|sighting| sighting.name)
             .collect()
@@ -145,8 +155,10 @@ fn went_unseen(sightings: &[Sighting], there: &BTreeSet<String>) -> Vec<Sighting
     let mut lost: Vec<Sighting> = latest.values().filter(is_lost).map(|it| (*it).clone()).collect();
     lost.sort_by(|one, other| other.name.cmp(&one.name));
     for sighting in &mut lost {
-        (sighting.up, sighting.terminating, sighting.gone) = (false, true, true);
+        (sighting.up, sighting.terminating) = (false, true);
     }
+    let gone = lost.iter().map(|going| Sighting { gone: true, ..going.clone() }).collect::<Vec<_>>();
+    lost.extend(gone);
     lost
 }
 

@@ -123,7 +123,7 @@ impl Index {
     /// A successor of the same name may be known already: only the pod of that uid is forgotten.
     pub(crate) fn forget_pod(&mut self, owner: &str, key: &Key, uid: &str) -> Vec<Job> {
         if let Some(children) = self.children.get_mut(owner)
-            && children.pods.get(&key.name).is_some_and(|pod| pod.uid == uid)
+            && children.pods.get(&key.name).is_some_and(|pod| pod.uid.as_str() == uid)
         {
             children.pods.forget(&key.name);
         }
@@ -142,9 +142,9 @@ impl Index {
     /// A pod that we deleted and that the server no longer shows: it counts as going until the watch says so.
     pub(crate) fn pod_is_going(&mut self, snapshot: &Snapshot, pod: &str) {
         if let Some(children) = self.children.get_mut(snapshot.workload.uid()) {
-            let name = children.pods.values().find(|it| it.uid == pod).map(|it| it.name.clone());
+            let name = children.pods.values().find(|it| it.uid.as_str() == pod).map(|it| it.name.clone());
             if let Some(name) = name {
-                children.pods.forget(&name);
+                children.pods.forget(&name.to_string());
             }
         }
     }
@@ -196,7 +196,7 @@ impl Index {
         let mut owners = Vec::new();
         for (owner, children) in &mut self.children {
             let lost = if kind == super::Kind::Pods {
-                children.pods.retain(|_, pod| listed.contains(&pod.uid))
+                children.pods.retain(|_, pod| listed.contains(pod.uid.as_str()))
             } else {
                 children.revisions.retain(|name, _| listed.contains(&format!("{owner}/{name}")))
             };

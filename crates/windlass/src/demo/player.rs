@@ -10,7 +10,7 @@ use serde_json::json;
 use tokio::time::{Instant, interval, sleep_until, timeout_at};
 use windlass_api::rollout_plugin::RolloutPlugin;
 use windlass_controller::Clock;
-use windlass_engine::Intent;
+use windlass_engine::{Intent, Revision};
 use windlass_workloads::{PodView, ROLLOUT_LABEL};
 
 use super::screen::Screen;
@@ -155,9 +155,9 @@ fn is_crashing(picture: &Picture) -> bool {
 fn is_back(picture: &Picture) -> bool {
     let Some(status) = &picture.rollout.status else { return false };
     let wanted = usize::try_from(status.replicas.unwrap_or_default()).unwrap_or_default();
-    let stable = status.current_revision.as_ref();
+    let stable = status.current_revision.as_ref().map(Revision::new);
     let fine = picture.pods.iter().map(PodView::of).filter(|pod| {
-        pod.revision.as_ref() == stable && pod.ready_since.is_some() && pod.terminating_since.is_none()
+        pod.revision == stable && pod.ready_since.is_some() && pod.terminating_since.is_none()
     });
     // The rollout says so, and it is so.
     let told = status.aborted && status.available_replicas == status.replicas && stable.is_some();

@@ -1,5 +1,6 @@
 //! The API server goes away and comes back in the middle of things, with and without the history that watches need.
 
+use windlass_bed::audit::{self, Request};
 use windlass_bed::{Deeds, Ending, Story, World, bed, test, until};
 
 use crate::alone;
@@ -13,9 +14,27 @@ async fn tell(name: &str, story: Story, trouble: impl AsyncFnOnce(&World)) -> (E
         tokio::join!(story.play(world), trouble(world));
         let ending = world.until_settled("web").await;
         told = Some((ending, world.deeds("web", &record).await));
+        print_deletions(world).await;
     })
     .await;
     told.unwrap()
+}
+
+/// Shown with a failure: who had which pod deleted.
+async fn print_deletions(world: &World) {
+    world.until_audited().await;
+    let Some(log) = bed().audit_log.as_deref() else { return };
+    let of_pods = |it: &Request| it.verb == "delete" && it.object().resource == "pods";
+    for request in audit::since(log, 0).into_iter().filter(of_pods) {
+        let object = request.object();
+        if object.namespace == world.namespace {
+            let code = request.response_status.map(|answer| answer.code);
+            println!(
+                "{}: {} deletes {}: {code:?}",
+                request.request_received_timestamp, request.user.username, object.name
+            );
+        }
+    }
 }
 
 /// Tells a story undisturbed and with trouble, and compares.

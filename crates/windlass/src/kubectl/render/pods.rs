@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use jiff::{SignedDuration, Timestamp};
 use k8s_openapi::api::core::v1::Pod;
 use windlass_api::rollout_plugin::RolloutPluginStatus;
-use windlass_engine::{age_words, duration_words, pod_words};
+use windlass_engine::{Revision, age_words, duration_words, pod_words};
 use windlass_workloads::{PodView, StatefulSetView};
 
 use super::style::{AT_WORK, BAD, BUSY, DONE, FAILED, FAINT, GOOD, HELD, PLAIN};
@@ -54,17 +54,17 @@ fn pod_row(
     let created = pod.metadata.creation_timestamp.as_ref().map(|time| age_words(time.0, now));
     let mut rest = vec![
         state(now, &view, set.map_or(0, |set| set.min_ready_seconds)),
-        revision(view.revision.as_deref(), picture.rollout.told()),
+        revision(view.revision.as_ref().map(Revision::as_str), picture.rollout.told()),
         Cell::new(created.unwrap_or_default()),
     ];
     if wide {
         let node = pod.spec.as_ref().and_then(|spec| spec.node_name.clone());
         let ready = view.ready_since.map(|since| age_words(since, now));
         rest.push(Cell::new(node.unwrap_or_else(|| "-".to_owned())));
-        rest.push(Cell::new(view.uid.chars().take(8).collect::<String>()));
+        rest.push(Cell::new(view.uid.as_str().chars().take(8).collect::<String>()));
         rest.push(Cell::new(ready.unwrap_or_else(|| "-".to_owned())));
     }
-    PodRow { name: view.name, rest }
+    PodRow { name: view.name.to_string(), rest }
 }
 
 /// What a pod does, in the words that `kubectl get pods` has for it.
