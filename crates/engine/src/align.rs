@@ -84,14 +84,16 @@ pub(crate) fn align(
     exposed_pods_are_right(now, seen, goal)
 }
 
-/// Forgets freed pods whose successor is where it belongs, or whose slot is gone.
+/// Forgets freed pods whose successor is where it belongs, and those that are gone with their slot.
 pub(crate) fn forget_what_came_back(
     seen: &Observation,
     goal: Goal<'_>,
     freed: &mut BTreeMap<PodName, PodUid>,
 ) {
-    freed.retain(|name, _| {
-        let Some(revision) = goal.belongs(seen, name) else { return false };
+    freed.retain(|name, uid| {
+        let Some(revision) = goal.belongs(seen, name) else {
+            return seen.surplus.iter().any(|pod| &pod.uid == uid);
+        };
         !seen.pods().any(|pod| &pod.name == name && pod.is_on(revision) && !pod.is_terminating())
     });
 }

@@ -4,8 +4,8 @@ mod world;
 
 use jiff::SignedDuration;
 use windlass_engine::{
-    Amount, Announcement, Answer, Deadline, Expose, Hold, Intent, Intents, Journey, Part, Plan, Rejection,
-    Rounding, Stage, Standing,
+    Amount, Announcement, Answer, Deadline, Expose, Hold, Intent, Intents, Journey, Part, Plan, PodUid,
+    Rejection, Rounding, Seen, Stage, Standing, decide,
 };
 use world::driver::Crash;
 use world::{Driver, Rules, World, revision};
@@ -245,4 +245,29 @@ fn a_return_frees_surplus_pods_that_are_stuck_and_does_not_end_before() {
     assert_eq!(driver.run().standing, Standing::Healthy);
     assert_eq!((driver.world.on("A"), driver.world.on("B")), (vec![0], vec![]));
     assert!(driver.told.contains(&Announcement::Returned { stable: revision("A") }));
+}
+
+/// Found by the soak: each look took the deletion of such a pod for a new one, and so for progress.
+#[test]
+fn a_surplus_pod_that_is_freed_is_progress_once() {
+    let mut driver = changed(Rules::default(), 4, plan(50));
+    driver.run();
+    driver.world.broken = Some(revision("B"));
+    driver.world.make_fail(2);
+    driver.world.make_fail(3);
+    driver.world.scale(1);
+    driver.world.change_template("A");
+    driver.world.sync();
+    for _ in 0..5 {
+        driver.look();
+        driver.world.sync();
+    }
+    let seen = driver.world.observe();
+    let going: Vec<&PodUid> =
+        seen.surplus.iter().filter(|pod| pod.is_terminating()).map(|pod| &pod.uid).collect();
+    assert_eq!(driver.memo.run.as_ref().map(|run| run.freed.values().collect()), Some(going));
+    let later = driver.world.now + SignedDuration::from_secs(30);
+    let seen = Seen::Workload(seen);
+    let again = decide(later, Ok(&driver.plan), &seen, &driver.memo, &Intents::default());
+    assert_eq!(again.memo, driver.memo);
 }

@@ -247,8 +247,8 @@ impl Witness for Judge {
         let moment = just_before_the_next_look(look);
         let again = decide(moment, Ok(plan), look.seen, &look.decision.memo, &Intents::default());
         if again.memo != look.decision.memo || !again.announcements.is_empty() {
-            let told = &again.announcements;
-            let what = format!("a look at {moment} remembers or tells something else: {told:?}");
+            let (told, before, after) = (&again.announcements, &look.decision.memo, &again.memo);
+            let what = format!("a look at {moment} tells {told:?}, remembers {after:?} and not {before:?}");
             record.find(look.now, "rule 7", what);
         }
     }

@@ -9,8 +9,8 @@ use k8s_openapi::api::apps::v1::StatefulSet;
 use serde_json::json;
 use windlass_api::WorkloadKind;
 use windlass_engine::{
-    Exposure, Move, Observation, Pod, PodName, PodState, Record, Refusal, Revision, RolloutName,
-    Slot, WorkloadUid,
+    Exposure, Move, Observation, Pod, PodName, PodState, Record, Refusal, Revision, RolloutName, Slot,
+    WorkloadUid,
 };
 
 use crate::conditional::{Conditional, Mark};
@@ -231,7 +231,9 @@ fn slots(
     }
     surplus.sort_by(|one, other| one.name.cmp(&other.name));
     let slots = wanted.zip(by_ordinal).rev().map(|(ordinal, pod)| Slot {
-        name: pod.as_ref().map_or_else(|| PodName::new(format!("{}-{ordinal}", set.name)), |it| it.name.clone()),
+        name: pod
+            .as_ref()
+            .map_or_else(|| PodName::new(format!("{}-{ordinal}", set.name)), |it| it.name.clone()),
         pod,
     });
     (slots.collect(), surplus)

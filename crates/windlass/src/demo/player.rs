@@ -156,9 +156,10 @@ fn is_back(picture: &Picture) -> bool {
     let Some(status) = &picture.rollout.status else { return false };
     let wanted = usize::try_from(status.replicas.unwrap_or_default()).unwrap_or_default();
     let stable = status.current_revision.as_ref().map(Revision::new);
-    let fine = picture.pods.iter().map(PodView::of).filter(|pod| {
-        pod.revision == stable && pod.ready_since.is_some() && pod.terminating_since.is_none()
-    });
+    let fine =
+        picture.pods.iter().map(PodView::of).filter(|pod| {
+            pod.revision == stable && pod.ready_since.is_some() && pod.terminating_since.is_none()
+        });
     // The rollout says so, and it is so.
     let told = status.aborted && status.available_replicas == status.replicas && stable.is_some();
     told && fine.count() == wanted
