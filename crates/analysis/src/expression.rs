@@ -1,0 +1,1 @@
+//! The language of success and failure conditions.
