@@ -425,10 +425,13 @@ async fn carry_out(
                 return Err(undone(context, key, &patch));
             }
         }
-        Write::DeletePod(pod) => match context.writer.delete_pod(&key.namespace, &pod).await? {
-            Some(answer) => take_in(context, &answer),
-            None => context.caches.write().pod_is_going(snapshot, pod.uid.as_str()),
-        },
+        Write::DeletePod(pod) => {
+            let version = snapshot.version_of(&pod.uid);
+            match context.writer.delete_pod(&key.namespace, &pod, version).await? {
+                Some(answer) => take_in(context, &answer),
+                None => context.caches.write().pod_is_going(snapshot, pod.uid.as_str()),
+            }
+        }
     }
     Ok(())
 }

@@ -166,10 +166,19 @@ impl Writer {
         }
     }
 
-    /// Deletes one pod, and no other of that name. Answers with the pod as it is now, if it still exists.
-    pub(crate) async fn delete_pod(&self, namespace: &str, pod: &PodRef) -> Result<Option<Pod>, WriteError> {
+    /// Deletes one pod, no other of that name, and only as it was seen: a pod that was down may have come up meanwhile.
+    /// Answers with the pod as it is now, if it still exists.
+    pub(crate) async fn delete_pod(
+        &self,
+        namespace: &str,
+        pod: &PodRef,
+        version: Option<u64>,
+    ) -> Result<Option<Pod>, WriteError> {
         let api: Api<Pod> = Api::namespaced(self.client.clone(), namespace);
-        let only_this = Preconditions { uid: Some(pod.uid.to_string()), resource_version: None };
+        let only_this = Preconditions {
+            uid: Some(pod.uid.to_string()),
+            resource_version: version.map(|version| version.to_string()),
+        };
         let delete = DeleteParams { preconditions: Some(only_this), ..DeleteParams::default() };
         let sent = api.delete(pod.name.as_str(), &delete);
         let object = Object::Pod(Key { namespace: namespace.to_owned(), name: pod.name.to_string() });
@@ -178,7 +187,7 @@ impl Writer {
             Ok(answer) => Ok(answer.left()),
             // The pod that was meant is gone already: what was wanted has happened.
             Err(WriteError::Gone { .. }) => Ok(None),
-            // Its successor is there, most likely. Whoever knows is the server, not our cache: it is read.
+            // It has changed, or its successor is there. Whoever knows is the server, not our cache: it is read.
             Err(error @ WriteError::Stale { .. }) => {
                 self.doubts.raise(object);
                 Err(error)

@@ -37,9 +37,8 @@ pub use attend::{Attendance, Attended, Over, attend};
 
 /// How long a `wait` of a script may take.
 const PATIENCE: Duration = Duration::from_secs(86_400);
-/// How long a lease holds after its keeper was last heard of, and until when the keeper itself relies on it.
+/// How long a lease holds after its keeper was last heard of.
 const LEASE: Duration = Duration::from_secs(15);
-const LEASE_RELIED_ON: Duration = Duration::from_secs(10);
 /// How long a controller that lost its lease is watched, to see that it writes nothing.
 const AFTERMATH: Duration = Duration::from_secs(60);
 /// Rounds of "whatever is still needed" at the end, before it counts as never ending.
@@ -257,7 +256,7 @@ impl Player {
                 let now = Instant::now();
                 leader.stopped_until = Some(now + *time);
                 if *time > LEASE && self.takeover.is_none() {
-                    leader.lease_until(Some(now + LEASE_RELIED_ON));
+                    leader.lose_the_lease();
                     self.takeover = Some(now + LEASE);
                 }
             }

@@ -19,7 +19,7 @@ pub use guard::{
 pub use policies::{DEFAULT_IDENTITY, Holder, policies};
 pub use rights::{Place, RIGHTS, Right, rights_table};
 pub use stateful_set::{HOLD, StatefulSetView, UpdateStrategy};
-pub use view::{Owner, PodView, RevisionView, Snapshot, Workload};
+pub use view::{KnownPod, Owner, PodView, RevisionView, Snapshot, Workload};
 pub use within::first_difference;
 pub use write::{WorkloadPatch, Write};
 

@@ -15,7 +15,7 @@ use windlass_engine::{
 
 use crate::conditional::{Conditional, Mark};
 use crate::policies::Holder;
-use crate::view::{PodView, RevisionView, Snapshot, label};
+use crate::view::{KnownPod, PodView, RevisionView, Snapshot, label};
 use crate::write::{WorkloadPatch, Write};
 use crate::{HELD_ANNOTATION, ROLLOUT_LABEL};
 
@@ -215,7 +215,7 @@ fn known_as(aliases: &BTreeMap<Revision, Revision>, revision: &Revision) -> Revi
 /// One slot per wanted ordinal, highest first; everything else is surplus.
 fn slots(
     set: &StatefulSetView,
-    pods: &[Arc<PodView>],
+    pods: &[KnownPod],
     aliases: &BTreeMap<Revision, Revision>,
 ) -> (Vec<Slot>, Vec<Pod>) {
     let wanted = set.first_ordinal..set.first_ordinal.saturating_add(set.replicas.max(0));

@@ -2,6 +2,7 @@
 //! bytes here.
 
 use std::collections::BTreeMap;
+use std::ops::Deref;
 use std::sync::Arc;
 
 use jiff::Timestamp;
@@ -56,9 +57,39 @@ pub struct Snapshot {
     /// The workload.
     pub workload: Workload,
     /// The pods it owns.
-    pub pods: Vec<Arc<PodView>>,
+    pub pods: Vec<KnownPod>,
     /// The revisions it owns.
     pub revisions: Vec<Arc<RevisionView>>,
+}
+
+impl Snapshot {
+    /// The version in which a pod was seen.
+    pub fn version_of(&self, pod: &PodUid) -> Option<u64> {
+        self.pods.iter().find(|it| &it.uid == pod).and_then(|it| it.version)
+    }
+}
+
+/// A pod, and the version in which it was seen. Whoever acts on what was seen can ask that it has not changed since.
+#[derive(Clone, Debug)]
+pub struct KnownPod {
+    /// The resource version; none if nothing will be done because of what was seen.
+    pub version: Option<u64>,
+    /// What was seen. Apart from the version: most versions change nothing that matters.
+    pub view: Arc<PodView>,
+}
+
+impl From<PodView> for KnownPod {
+    fn from(view: PodView) -> Self {
+        Self { version: None, view: Arc::new(view) }
+    }
+}
+
+impl Deref for KnownPod {
+    type Target = PodView;
+
+    fn deref(&self) -> &PodView {
+        &self.view
+    }
 }
 
 /// The fields of a pod that matter.

@@ -11,7 +11,8 @@ use windlass_engine::{
     Exposure, Move, Observation, PodName, PodRef, PodState, PodUid, Record, Refusal, RolloutName,
 };
 use windlass_workloads::{
-    Holder, PodView, RevisionView, Snapshot, StatefulSetView, Workload, Write, give_back, observe, write,
+    Holder, KnownPod, PodView, RevisionView, Snapshot, StatefulSetView, Workload, Write, give_back, observe,
+    write,
 };
 
 /// A set of three pods on `web-a`, changed by `patch`.
@@ -40,7 +41,7 @@ fn merge(into: &mut Value, patch: &Value) {
     }
 }
 
-fn pod(name: &str, revision: &str, status: &Value) -> Arc<PodView> {
+fn pod(name: &str, revision: &str, status: &Value) -> KnownPod {
     let mut pod = json!({
         "metadata": {"name": name, "uid": format!("uid-of-{name}"), "creationTimestamp": "2026-11-16T12:00:00Z",
             "labels": {"controller-revision-hash": revision}},
@@ -48,7 +49,7 @@ fn pod(name: &str, revision: &str, status: &Value) -> Arc<PodView> {
     });
     merge(&mut pod["status"], status);
     let pod: Pod = serde_json::from_value(pod).unwrap();
-    Arc::new(PodView::of(&pod))
+    PodView::of(&pod).into()
 }
 
 fn ready() -> Value {
@@ -64,17 +65,17 @@ fn revision(name: &str, image: &str) -> Arc<RevisionView> {
     Arc::new(RevisionView::of(&revision))
 }
 
-fn snapshot(set: StatefulSetView, pods: Vec<Arc<PodView>>) -> Snapshot {
+fn snapshot(set: StatefulSetView, pods: Vec<KnownPod>) -> Snapshot {
     let revisions =
         vec![revision("web-a", "app:v1"), revision("web-b", "app:v2"), revision("web-a2", "app:v1")];
     Snapshot { workload: Workload::StatefulSet(set), pods, revisions }
 }
 
-fn three() -> Vec<Arc<PodView>> {
+fn three() -> Vec<KnownPod> {
     (0..3).map(|ordinal| pod(&format!("web-{ordinal}"), "web-a", &ready())).collect()
 }
 
-fn seen(set: StatefulSetView, pods: Vec<Arc<PodView>>) -> Observation {
+fn seen(set: StatefulSetView, pods: Vec<KnownPod>) -> Observation {
     observe(&snapshot(set, pods), &RolloutName::new("web"), Holder::Policy).unwrap()
 }
 

@@ -6,7 +6,7 @@ use std::sync::Arc;
 
 use windlass_api::Front;
 use windlass_api::rollout_plugin::RolloutPlugin;
-use windlass_workloads::{PodView, RevisionView, Snapshot, Workload};
+use windlass_workloads::{KnownPod, PodView, RevisionView, Snapshot, Workload};
 
 use super::kept::Kept;
 use super::{Job, Key, version};
@@ -52,7 +52,7 @@ impl Index {
         let children = self.children.get(workload.uid());
         Some(Snapshot {
             workload: Workload::clone(workload),
-            pods: children.map(|it| it.pods.values().cloned().collect()).unwrap_or_default(),
+            pods: children.map(known_pods).unwrap_or_default(),
             revisions: children.map(|it| it.revisions.values().cloned().collect()).unwrap_or_default(),
         })
     }
@@ -260,4 +260,10 @@ impl Index {
 fn target(rollout: &RolloutPlugin) -> Option<Key> {
     let target = rollout.workload().ok()?;
     Some(Key { namespace: rollout.metadata.namespace.clone()?, name: target.name })
+}
+
+fn known_pods(children: &Children) -> Vec<KnownPod> {
+    let known =
+        |(version, view): (u64, &Arc<PodView>)| KnownPod { version: Some(version), view: Arc::clone(view) };
+    children.pods.versions().map(known).collect()
 }

@@ -50,6 +50,11 @@ impl<K: Ord + Clone, T: PartialEq> Kept<K, T> {
         self.by_key.values().map(|(_, value)| value)
     }
 
+    /// Everything, each in the version in which it is known.
+    pub(crate) fn versions(&self) -> impl Iterator<Item = (u64, &Arc<T>)> {
+        self.by_key.values().map(|(version, value)| (*version, value))
+    }
+
     pub(crate) fn keys(&self) -> impl Iterator<Item = &K> {
         self.by_key.keys()
     }

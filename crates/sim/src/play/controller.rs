@@ -24,6 +24,8 @@ use crate::service::Cluster;
 const RESTART: Duration = Duration::from_secs(3);
 /// How long a start that failed is waited with.
 const START_AGAIN: Duration = Duration::from_secs(1);
+/// How long the keeper of a lease relies on it after a renewal.
+const LEASE_RELIED_ON: Duration = Duration::from_secs(10);
 
 /// What a controller does.
 enum Life {
@@ -37,7 +39,10 @@ pub(super) struct Controller {
     pub(super) line: Line,
     pub(super) clock: VirtualClock,
     pub(super) stopped_until: Option<Instant>,
+    /// Until when it may write; none while it is nobody's leader yet.
     lease: watch::Sender<Option<Instant>>,
+    /// Whether it renews its lease.
+    renews: bool,
     server: Cluster,
     judge: Judge,
     lags: Option<Chance>,
@@ -53,12 +58,12 @@ impl Controller {
         judge: &Judge,
         mut lags: Option<Chance>,
     ) -> Self {
-        let far = Instant::now() + Duration::from_secs(86_400 * 365);
         Self {
             line: Line::new(lags.as_mut().map(|lags| lags.fork(1)), judge.clone()),
             clock: clock.another(),
             stopped_until: None,
-            lease: watch::Sender::new(Some(far)),
+            lease: watch::Sender::new(None),
+            renews: true,
             server: server.clone(),
             judge: judge.clone(),
             lags,
@@ -98,9 +103,17 @@ impl Controller {
         self.line.disarm();
     }
 
-    /// Until when it may write.
-    pub(super) fn lease_until(&self, until: Option<Instant>) {
-        self.lease.send_replace(until);
+    /// It is stopped for longer than its lease lasts: somebody else will lead.
+    pub(super) fn lose_the_lease(&mut self) {
+        self.renew();
+        self.renews = false;
+    }
+
+    /// In good time, as the election does it. A request relies on what was known when it began.
+    fn renew(&self) {
+        if self.renews {
+            self.lease.send_replace(Some(Instant::now() + LEASE_RELIED_ON));
+        }
     }
 
     /// The watches end and begin anew.
@@ -127,6 +140,7 @@ impl Controller {
             return false;
         }
         self.stopped_until = None;
+        self.renew();
         match &mut self.life {
             Life::Down(until) if *until > Instant::now() => false,
             Life::Down(_) => {

@@ -2,7 +2,6 @@
 //! a cluster, makes no difference from here on.
 
 use std::collections::BTreeMap;
-use std::sync::Arc;
 
 use jiff::SignedDuration;
 use k8s_openapi::api::apps::v1::StatefulSet;
@@ -47,7 +46,7 @@ impl Facts {
     pub(crate) fn observe(&self) -> Result<Observation, Refusal> {
         let pods = match &self.origin {
             Origin::Files => Vec::new(),
-            Origin::Cluster { pods } => pods.iter().map(|pod| Arc::new(PodView::of(pod))).collect(),
+            Origin::Cluster { pods } => pods.iter().map(|pod| PodView::of(pod).into()).collect(),
         };
         let workload = Workload::StatefulSet(self.view());
         let name = RolloutName::new(self.rollout.metadata.name.as_deref().unwrap_or_default());
