@@ -176,7 +176,14 @@ impl Look<'_> {
         }
         // A pod that serves nobody may be deleted at any time: others may be unable to come up until it is gone.
         if matches!(pod.state, PodState::Ready { .. }) {
-            let is_there = |slot: &Slot| slot.pod.as_ref().is_some_and(|pod| pod.is_available(self.now));
+            let is_there = |slot: &Slot| {
+                slot.pod.as_ref().is_some_and(|pod| {
+                    // One that was to be deleted, and came up before it was, serves on.
+                    let serves = was.freed.get(&pod.name) == Some(&pod.uid)
+                        && matches!(pod.state, PodState::Ready { .. });
+                    pod.is_available(self.now) || serves
+                })
+            };
             let freed = |slot: &Slot| slot.name != free.name && was.freed.contains_key(&slot.name);
             if self.seen.slots.iter().any(|slot| freed(slot) && !is_there(slot)) {
                 found.push(Violation::FreedOutOfTurn(free.clone()));
