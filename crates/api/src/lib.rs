@@ -3,9 +3,11 @@
 //! A dialect is a [`Front`]: it reads a resource into a plan, a memo and intents, and writes what the engine decided
 //! back into that dialect's status and events. Nothing here has a client.
 
+pub mod analysis;
 mod crds;
 mod front;
 pub mod rollout_plugin;
+mod schema;
 
 pub use crds::{crds, to_yaml};
 pub use front::{

@@ -12,6 +12,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
 use super::status::RolloutPluginStatus;
+use crate::schema::{any_object, integer_or_string};
 
 /// Asks for the progressive delivery of one workload: a new version enters step by step, holds at each step, and can
 /// always be put back.
@@ -192,17 +193,4 @@ pub struct HistoryLimits {
     /// Others; 5 when absent.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub unsuccessful_run_history_limit: Option<i32>,
-}
-
-/// A free-form object that the API server keeps as it is.
-pub(super) fn any_object(_: &mut schemars::SchemaGenerator) -> schemars::Schema {
-    schemars::json_schema!({
-        "type": "object",
-        "nullable": true,
-        "x-kubernetes-preserve-unknown-fields": true,
-    })
-}
-
-fn integer_or_string(_: &mut schemars::SchemaGenerator) -> schemars::Schema {
-    schemars::json_schema!({"x-kubernetes-int-or-string": true, "nullable": true})
 }

@@ -9,7 +9,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
-use super::spec::any_object;
+use crate::schema::any_object;
 
 /// What became of the rollout. People act by setting abort, restart or promoteFull to true, or by clearing
 /// pauseConditions.

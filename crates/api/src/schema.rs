@@ -1,0 +1,22 @@
+//! Pieces of schemas that types alone do not tell.
+
+use schemars::{Schema, SchemaGenerator, json_schema};
+
+/// A free-form object that the API server keeps as it is.
+pub(crate) fn any_object(_: &mut SchemaGenerator) -> Schema {
+    json_schema!({
+        "type": "object",
+        "nullable": true,
+        "x-kubernetes-preserve-unknown-fields": true,
+    })
+}
+
+/// A number, or a text that becomes one.
+pub(crate) fn integer_or_string(_: &mut SchemaGenerator) -> Schema {
+    json_schema!({"x-kubernetes-int-or-string": true, "nullable": true})
+}
+
+/// A moment.
+pub(crate) fn moment(_: &mut SchemaGenerator) -> Schema {
+    json_schema!({"type": "string", "format": "date-time", "nullable": true})
+}
