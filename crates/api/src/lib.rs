@@ -5,11 +5,13 @@
 
 pub mod analysis;
 mod crds;
+mod duration;
 mod front;
 pub mod rollout_plugin;
 mod schema;
 
 pub use crds::{crds, to_yaml};
+pub use duration::go_duration;
 pub use front::{
     Asked, Circumstances, EventKind, EventText, Front, GuardNote, Report, WorkloadKind, WorkloadTarget,
 };

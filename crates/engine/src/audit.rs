@@ -171,7 +171,10 @@ impl Look<'_> {
             found.push(Violation::FreedInVain(free.clone()));
         }
         let Some(was) = self.was.filter(|_| self.goes_on()) else { return };
-        if was.freed.get(&free.name).is_some_and(|earlier| *earlier != free.uid) {
+        // A template that is put back gives every pod another goal: what was freed for the old one may have to go again.
+        let turned =
+            was.journey != Journey::Returning && self.is.is_some_and(|run| run.journey == Journey::Returning);
+        if !turned && was.freed.get(&free.name).is_some_and(|earlier| *earlier != free.uid) {
             found.push(Violation::FreedTwice(free.clone()));
         }
         // A pod that serves nobody may be deleted at any time: others may be unable to come up until it is gone.

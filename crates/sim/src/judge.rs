@@ -146,10 +146,12 @@ impl Record {
     fn pod(&mut self, now: Timestamp, store: &Store, change: &Change, ours: bool) {
         let (name, uid) = (change.key.name.clone(), object::uid(&change.object).to_owned());
         let min_ready = self.min_ready(store, &change.key.namespace);
-        if change.kind != ChangeKind::Deleted
-            && let Some(freed) = self.freed.get_mut(&name)
+        // Its successor may have become available between two changes, by time alone.
+        let came_up = |pod: &Value| is_available(now, pod, min_ready);
+        if let Some(freed) = self.freed.get_mut(&name)
             && freed.uid != uid
-            && is_available(now, &change.object, min_ready)
+            && (change.before.as_ref().is_some_and(|before| came_up(before))
+                || (change.kind != ChangeKind::Deleted && came_up(&change.object)))
         {
             freed.replaced = true;
         }

@@ -4,7 +4,8 @@ mod run;
 mod template;
 
 pub use run::{
-    AnalysisRun, AnalysisRunSpec, AnalysisRunStatus, Measurement, MetricResult, Phase, RunSummary, TtlStrategy,
+    AnalysisRun, AnalysisRunSpec, AnalysisRunStatus, Measurement, MetricResult, Phase, RunSummary,
+    TtlStrategy,
 };
 pub use template::{
     AnalysisTemplate, AnalysisTemplateSpec, Argument, ClusterAnalysisTemplate, ClusterAnalysisTemplateSpec,

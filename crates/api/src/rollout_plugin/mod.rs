@@ -1,7 +1,6 @@
 //! The `RolloutPlugin` dialect (argoproj.io/v1alpha1): its types, and its translation to and from the engine.
 
 mod conditions;
-mod duration;
 mod events;
 mod front;
 mod plan;

@@ -4,8 +4,9 @@ use jiff::SignedDuration;
 use serde_json::Value;
 use windlass_engine::{Amount, Caution, Check, Deadline, Expose, Flaw, Hold, Plan, Rounding, Route, Stage};
 
+use super::STATEFUL_SET_PLUGIN_NAMES;
 use super::spec::{RolloutPluginSpec, Step};
-use super::{STATEFUL_SET_PLUGIN_NAMES, duration};
+use crate::duration;
 use crate::front::{WorkloadKind, WorkloadTarget};
 
 /// Upstream's default for `timeoutSeconds`.

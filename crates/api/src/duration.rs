@@ -1,11 +1,12 @@
-//! A pause's duration in every spelling upstream takes: seconds as a number, seconds as a string, or a Go duration.
+//! Durations as people write them: Go's, and of a pause every spelling upstream takes: seconds as a number, seconds as a
+//! string, or a Go duration.
 
 use jiff::SignedDuration;
 use kube::core::Duration;
 use serde_json::Value;
 
-/// The duration, or `None` when it is negative or none at all.
-pub(super) fn parse(duration: &Value) -> Option<SignedDuration> {
+/// The duration of a pause, or `None` when it is negative or none at all.
+pub(crate) fn parse(duration: &Value) -> Option<SignedDuration> {
     let duration = match duration {
         Value::String(text) => match text.parse::<i64>() {
             Ok(seconds) => SignedDuration::from_secs(seconds),
@@ -16,7 +17,8 @@ pub(super) fn parse(duration: &Value) -> Option<SignedDuration> {
     (!duration.is_negative()).then_some(duration)
 }
 
-fn go_duration(text: &str) -> Option<SignedDuration> {
+/// A duration as Go reads it, such as 300ms, 5m or 1h30m; none if it is none.
+pub fn go_duration(text: &str) -> Option<SignedDuration> {
     // Go takes no empty duration, the parser here does.
     let parsed: Duration = Some(text).filter(|text| !text.is_empty())?.parse().ok()?;
     let positive = SignedDuration::try_from(std::time::Duration::from(parsed)).ok()?;
