@@ -11,7 +11,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use jiff::{SignedDuration, Timestamp};
 use serde_json::Value;
 use windlass_controller::{Look, Witness};
-use windlass_engine::{Intents, Seen, audit, decide};
+use windlass_engine::{Intents, Move, Observation, PodState, Seen, audit, decide};
 
 use crate::object::{self, Key, at, is_going, later, number, text};
 use crate::resource::Resource;
@@ -52,6 +52,8 @@ struct Record {
     /// Pods that a controller deleted: by name, the uid and whether its successor was available since.
     freed: BTreeMap<String, Freed>,
     freed_uids: BTreeSet<String>,
+    /// How long a pod has to be ready, when that was last looked at.
+    min_ready: i64,
     people: people::People,
 }
 
@@ -146,6 +148,7 @@ impl Record {
     fn pod(&mut self, now: Timestamp, store: &Store, change: &Change, ours: bool) {
         let (name, uid) = (change.key.name.clone(), object::uid(&change.object).to_owned());
         let min_ready = self.min_ready(store, &change.key.namespace);
+        self.min_ready = min_ready;
         // Its successor may have become available between two changes, by time alone.
         let came_up = |pod: &Value| is_available(now, pod, min_ready);
         if let Some(freed) = self.freed.get_mut(&name)
@@ -166,6 +169,19 @@ impl Record {
     fn min_ready(&self, store: &Store, namespace: &str) -> i64 {
         let set = store.within(Resource::StatefulSets, namespace).next().filter(|_| !self.clock_moved);
         set.and_then(|(_, set)| number(set, &["spec", "minReadySeconds"])).unwrap_or_default()
+    }
+
+    /// A successor that was available when it was last seen has come back, whatever befell it since: nobody can know more.
+    fn believe(&mut self, now: Timestamp, seen: &Observation) {
+        for pod in seen.pods() {
+            let ready =
+                matches!(pod.state, PodState::Ready { .. }) && later(pod.since, self.min_ready) <= now;
+            if let Some(freed) = self.freed.get_mut(pod.name.as_str()).filter(|_| ready)
+                && freed.uid != pod.uid.as_str()
+            {
+                freed.replaced = true;
+            }
+        }
     }
 
     /// I2, the memory before the act, and one pod at a time.
@@ -200,10 +216,18 @@ impl Record {
     }
 }
 
-/// Whether the successor of a pod is available by now: time alone may have made it so.
+/// Whether the successor of a pod is available by now: time alone may have made it so. One that is off stable has to go
+/// as well: for that it need not have stood its probation.
 fn is_back(now: Timestamp, store: &Store, pod: &Key, freed: &Freed, min_ready: i64) -> bool {
+    let is_stable = |it: &Value| {
+        let revision = text(it, &["metadata", "labels", "controller-revision-hash"]);
+        store
+            .within(Resource::StatefulSets, &pod.namespace)
+            .any(|(_, set)| text(set, &["status", "currentRevision"]) == revision)
+    };
     store.get(Resource::Pods, pod).is_some_and(|successor| {
-        object::uid(successor) != freed.uid && is_available(now, successor, min_ready)
+        let probation = if is_stable(successor) { min_ready } else { 0 };
+        object::uid(successor) != freed.uid && is_available(now, successor, probation)
     })
 }
 
@@ -237,6 +261,9 @@ impl Witness for Judge {
             if !record.seen.contains(pod.uid.as_str()) {
                 record.seen.insert(pod.uid.to_string());
             }
+        }
+        if matches!(look.decision.next, Some(Move::Free(_))) {
+            record.believe(look.now, seen);
         }
         for violation in audit(look.now, plan, seen, look.memo, look.intents, look.decision) {
             record.find(look.now, "audit", format!("{violation:?}"));
