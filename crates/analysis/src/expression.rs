@@ -18,6 +18,7 @@ mod parser;
 mod pattern;
 mod postfix;
 mod primary;
+mod sets;
 mod sorting;
 mod syntax;
 mod texts;
@@ -146,7 +147,7 @@ impl Program {
     }
 
     fn held<'a>(&'a self, environment: &'a Environment) -> Result<evaluate::Held<'a>, EvaluationError> {
-        checker::check(&self.written, &Nature::of(&environment.result))?;
-        Ok(evaluate::evaluate(&self.folded, environment)?)
+        let checked = checker::check(&self.written, &Nature::of(&environment.result))?;
+        Ok(evaluate::evaluate(&self.folded, environment, checked.strict)?)
     }
 }

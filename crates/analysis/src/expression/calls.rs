@@ -220,8 +220,10 @@ impl<'a> Call<'_, 'a> {
         let list = match self.function {
             Function::FromPairs => return at(position, self.list(0).and_then(from_pairs)),
             Function::Take => {
-                let Value::Integer(count) = *self.argument(1) else {
-                    return failed(position, "how many must be an integer".to_owned());
+                let count = match self.argument(1) {
+                    Value::Integer(count) => *count,
+                    Value::Duration(duration) => time::nanoseconds(*duration),
+                    _ => return failed(position, "how many must be an integer".to_owned()),
                 };
                 let Ok(count) = usize::try_from(count) else {
                     return failed(position, "fewer than none cannot be taken".to_owned());

@@ -1,6 +1,8 @@
 //! Finds what cannot work before it is evaluated: texts that are added to numbers, fields of numbers, predicates that are
 //! no conditions. Without knowing the result when a template is admitted, and once more with its kind for each measurement.
 
+use std::collections::BTreeSet;
+
 use super::functions::{Function, Gives, Signature, Wants};
 use super::nature::Nature;
 use super::syntax::{Kind, Loop, Node, Operator, Over, Pointer};
@@ -8,9 +10,20 @@ use super::{Problem, time};
 
 use Nature as N;
 
-/// The nature of a whole expression, or what is wrong with it.
-pub(super) fn check(node: &Node, result: &Nature) -> Result<Nature, Problem> {
-    Checker { result, variables: Vec::new(), collections: Vec::new() }.visit(node)
+/// What is known of an expression that can be evaluated.
+pub(super) struct Checked {
+    pub(super) nature: Nature,
+    /// Where two integers or two texts are compared for sure, or an integer is looked for. The library does that without
+    /// looking at kinds, which shows if a value is not what it was known to be, as the index of nothing found.
+    pub(super) strict: BTreeSet<usize>,
+}
+
+/// Checks a whole expression, given the nature of the result.
+pub(super) fn check(node: &Node, result: &Nature) -> Result<Checked, Problem> {
+    let mut checker =
+        Checker { result, variables: Vec::new(), collections: Vec::new(), strict: BTreeSet::new() };
+    let nature = checker.visit(node)?;
+    Ok(Checked { nature, strict: checker.strict })
 }
 
 struct Checker<'a> {
@@ -18,6 +31,7 @@ struct Checker<'a> {
     variables: Vec<(&'a str, Nature)>,
     /// What the predicates around this spot go over, innermost last.
     collections: Vec<Nature>,
+    strict: BTreeSet<usize>,
 }
 
 impl<'a> Checker<'a> {
@@ -33,19 +47,24 @@ impl<'a> Checker<'a> {
                 .find(|(known, _)| known == name)
                 .map_or(N::Unknown, |(_, nature)| nature.clone()),
             Kind::Not(inner) => match self.visit(inner)? {
-                N::Bool | N::Unknown => N::Bool,
+                N::Bool | N::Unknown | N::Any => N::Bool,
                 other => return problem(position, format!("`not` needs a condition, not {}", other.shown())),
             },
             Kind::Negative(inner) | Kind::Positive(inner) => match self.visit(inner)? {
-                number @ (N::Integer | N::Float | N::Unknown) => number,
+                number @ (N::Integer | N::Float) => number,
+                N::Unknown | N::Any => N::Unknown,
                 other => return problem(position, format!("a sign needs a number, not {}", other.shown())),
             },
             Kind::Binary(operator, left, right) => {
                 let (left, right) = (self.visit(left)?, self.visit(right)?);
+                let alike = matches!((&left, &right), (N::Integer, N::Integer) | (N::Text, N::Text));
+                if alike || (*operator == Operator::In && left == N::Integer) {
+                    self.strict.insert(position);
+                }
                 return binary(position, *operator, &left, &right);
             }
             Kind::Matches(text, _) => match self.visit(text)? {
-                N::Text | N::Unknown => N::Bool,
+                N::Text | N::Unknown | N::Any => N::Bool,
                 other => return problem(position, format!("`matches` needs a text, not {}", other.shown())),
             },
             Kind::Chain(inner) => self.visit(inner)?,
@@ -103,7 +122,7 @@ impl<'a> Checker<'a> {
                 .is_some_and(|same| std::mem::discriminant(same) != std::mem::discriminant(&item));
             same = Some(item);
         }
-        Ok(N::list_of(if mixed { N::Unknown } else { same.unwrap_or(N::Unknown) }))
+        Ok(N::list_of(if mixed { N::Any } else { same.unwrap_or(N::Unknown) }))
     }
 
     fn slice(
@@ -115,13 +134,13 @@ impl<'a> Checker<'a> {
     ) -> Result<Nature, Problem> {
         let nature = self.visit(base)?;
         match nature {
-            N::Unknown => return Ok(N::Unknown),
+            N::Unknown | N::Any => return Ok(N::Unknown),
             N::Text | N::List(_) => {}
             other => return problem(position, format!("{} cannot be cut into slices", other.shown())),
         }
         for bound in [from, to].into_iter().flatten() {
             match self.visit(bound)? {
-                N::Integer | N::Unknown => {}
+                N::Integer | N::Unknown | N::Any => {}
                 other => {
                     return problem(
                         bound.position,
@@ -135,7 +154,7 @@ impl<'a> Checker<'a> {
 
     fn conditional(&mut self, condition: &'a Node, yes: &'a Node, no: &'a Node) -> Result<Nature, Problem> {
         match self.visit(condition)? {
-            N::Bool | N::Unknown => {}
+            N::Bool | N::Unknown | N::Any => {}
             other => {
                 return problem(
                     condition.position,
@@ -145,7 +164,7 @@ impl<'a> Checker<'a> {
         }
         Ok(match (self.visit(yes)?, self.visit(no)?) {
             (N::Nil, other) | (other, N::Nil) => other,
-            (N::List(one), N::List(two)) if one != two => N::list_of(N::Unknown),
+            (N::List(one), N::List(two)) if !(one.fits(&two) && two.fits(&one)) => N::list_of(N::Any),
             (one, two) if one.fits(&two) => one,
             _ => N::Unknown,
         })
@@ -163,7 +182,7 @@ impl<'a> Checker<'a> {
             self.visit(argument)?;
         }
         match nature {
-            N::Unknown => Ok(N::Unknown),
+            N::Unknown | N::Any => Ok(N::Unknown),
             N::Moment | N::Duration => {
                 time::method(&nature, name, arguments.len()).map_err(|message| Problem { position, message })
             }
@@ -191,26 +210,23 @@ impl<'a> Checker<'a> {
             }
             // A list or an unknown value among the numbers: the rest is looked at when it is there.
             if wants == Wants::Aggregate && !matches!(nature, N::Integer | N::Float | N::Duration) {
-                return Ok(N::Unknown);
+                return Ok(N::Any);
             }
         }
         let first = natures.into_iter().next();
         Ok(match signature.gives {
-            Gives::Unknown => N::Unknown,
             Gives::Bool => N::Bool,
             Gives::Integer => N::Integer,
             Gives::Float => N::Float,
             Gives::Text => N::Text,
             Gives::Moment => N::Moment,
             Gives::Duration => N::Duration,
-            Gives::List => N::list_of(N::Unknown),
+            Gives::List => N::list_of(N::Any),
             Gives::Texts => N::list_of(N::Text),
             Gives::MapOfAnyKey => N::map(true),
             Gives::SameAsFirst => first.unwrap_or(N::Unknown),
-            Gives::ItemOfFirst => match first {
-                Some(list @ N::List(_)) if signature.function != Function::Take => list.item(),
-                _ => N::Unknown,
-            },
+            Gives::ListLikeFirst if first.is_some_and(|first| first.is_list()) => N::list_of(N::Any),
+            Gives::Anything | Gives::ListLikeFirst => N::Any,
         })
     }
 
@@ -237,7 +253,7 @@ impl<'a> Checker<'a> {
         };
         if let Some(extra) = &walk.extra {
             let nature = self.visit(extra)?;
-            if walk.over == Over::SortBy && !matches!(nature, N::Text | N::Unknown) {
+            if walk.over == Over::SortBy && !matches!(nature, N::Text | N::Unknown | N::Any) {
                 return problem(extra.position, "the order is \"asc\" or \"desc\"".to_owned());
             }
         }
@@ -249,7 +265,7 @@ impl<'a> Checker<'a> {
 fn outcome(over: Over, collection: &Nature, asked: Option<(usize, Nature)>) -> Result<Nature, Problem> {
     if let (false, Some((place, nature))) = (
         matches!(over, Over::Map | Over::Sum | Over::GroupBy | Over::SortBy | Over::Reduce),
-        asked.as_ref().filter(|(_, nature)| !matches!(nature, N::Bool | N::Unknown)),
+        asked.as_ref().filter(|(_, nature)| !matches!(nature, N::Bool | N::Unknown | N::Any)),
     ) {
         return problem(
             *place,
@@ -259,13 +275,18 @@ fn outcome(over: Over, collection: &Nature, asked: Option<(usize, Nature)>) -> R
     let asked = asked.map(|(_, nature)| nature);
     Ok(match over {
         Over::All | Over::None | Over::Any | Over::One => N::Bool,
-        Over::Filter if collection.is_unknown() => N::list_of(N::Unknown),
+        Over::Filter if collection.is_unknown() => N::list_of(N::Any),
         Over::Filter => N::list_of(collection.item()),
         Over::Map => N::list_of(asked.unwrap_or(N::Unknown)),
         Over::Count { .. } | Over::FindIndex | Over::FindLastIndex => N::Integer,
-        Over::Sum => asked.unwrap_or_else(|| collection.item()),
+        // What a predicate gives without being known may be anything.
+        Over::Sum => match asked {
+            Some(N::Unknown) => N::Any,
+            Some(known) => known,
+            None => collection.item(),
+        },
         Over::Find { .. } | Over::FindLast { .. } => collection.item(),
-        Over::GroupBy => N::Map { any_key: true, item: Box::new(N::list_of(collection.item())) },
+        Over::GroupBy => N::Map { any_key: true, item: Box::new(N::list_of(N::Any)) },
         Over::SortBy => collection.clone(),
         Over::Reduce => asked.unwrap_or(N::Unknown),
     })
@@ -285,6 +306,7 @@ fn accepts(wants: Wants, nature: &Nature) -> bool {
         Wants::NumberOrText => nature.is_number() || matches!(nature, N::Text | N::Duration),
         Wants::List => nature.is_list(),
         Wants::Map => matches!(nature, N::Map { .. }),
+        Wants::Count => matches!(nature, N::Integer | N::Duration),
         Wants::Sized => matches!(nature, N::List(_) | N::Map { .. } | N::Text),
         Wants::Aggregate => nature.is_number() || nature.is_list() || *nature == N::Duration,
     }
@@ -292,9 +314,9 @@ fn accepts(wants: Wants, nature: &Nature) -> bool {
 
 fn get(position: usize, natures: &[Nature]) -> Result<Nature, Problem> {
     match natures {
-        [N::Unknown, _] => Ok(N::Unknown),
-        [list @ N::List(_), N::Integer | N::Unknown] => Ok(list.item()),
-        [map @ N::Map { any_key, .. }, key] if *any_key || matches!(key, N::Text | N::Unknown) => {
+        [N::Unknown | N::Any, _] => Ok(N::Unknown),
+        [list @ N::List(_), N::Integer | N::Unknown | N::Any] => Ok(list.item()),
+        [map @ N::Map { any_key, .. }, key] if *any_key || matches!(key, N::Text | N::Unknown | N::Any) => {
             Ok(map.item())
         }
         [base, key] => problem(position, format!("`get` cannot take {} from {}", key.shown(), base.shown())),
@@ -304,9 +326,9 @@ fn get(position: usize, natures: &[Nature]) -> Result<Nature, Problem> {
 
 fn member(position: usize, base: &Nature, property: &Nature) -> Result<Nature, Problem> {
     let fits = match base {
-        N::Unknown => return Ok(N::Unknown),
-        N::Map { any_key, .. } => *any_key || matches!(property, N::Text | N::Unknown),
-        N::List(_) => matches!(property, N::Integer | N::Unknown),
+        N::Unknown | N::Any => return Ok(N::Unknown),
+        N::Map { any_key, .. } => *any_key || matches!(property, N::Text | N::Unknown | N::Any),
+        N::List(_) => matches!(property, N::Integer | N::Unknown | N::Any),
         N::Nil | N::Bool | N::Integer | N::Float | N::Text | N::Moment | N::Duration => false,
     };
     if fits {
@@ -385,13 +407,14 @@ fn arithmetic(operator: Operator, left: &Nature, right: &Nature) -> Option<Natur
 
 fn among(position: usize, left: &Nature, right: &Nature) -> Result<Nature, Problem> {
     let fits = match right {
-        N::Unknown => true,
-        N::Map { any_key, .. } => *any_key || matches!(left, N::Unknown | N::Text),
+        N::Unknown | N::Any => true,
+        N::Map { any_key, .. } => *any_key || matches!(left, N::Unknown | N::Any | N::Text),
         N::List(item) => left.comparable_to(item),
         // An unknown value in a text passes here, and fails when it is evaluated.
         N::Text => left.is_unknown(),
-        // A time has fields that nobody can name.
-        N::Nil | N::Bool | N::Integer | N::Float | N::Moment | N::Duration => false,
+        // A time has fields, but none that can be named.
+        N::Moment => matches!(left, N::Unknown | N::Any | N::Text),
+        N::Nil | N::Bool | N::Integer | N::Float | N::Duration => false,
     };
     if fits {
         return Ok(N::Bool);

@@ -1,10 +1,11 @@
 //! Walks the tree. Values of the result are borrowed, not copied; what grows is counted, so that no expression can take
 //! more time or memory than the limits say.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::ops::Deref;
 use std::rc::Rc;
 
+use super::sets::Set;
 use super::syntax::{Kind, Node, Operator, Pointer};
 use super::value::Value;
 use super::{Environment, Problem, calls, limits, operators, pattern::Pattern, time, walks};
@@ -55,6 +56,8 @@ pub(super) struct Scope<'a> {
 
 pub(super) struct Evaluator<'a> {
     pub(super) environment: &'a Environment,
+    /// Where the library compares without looking.
+    strict: BTreeSet<usize>,
     variables: Vec<(&'a str, Held<'a>)>,
     pub(super) scopes: Vec<Scope<'a>>,
     steps: usize,
@@ -63,9 +66,14 @@ pub(super) struct Evaluator<'a> {
 }
 
 /// Evaluates a tree.
-pub(super) fn evaluate<'a>(node: &'a Node, environment: &'a Environment) -> Result<Held<'a>, Problem> {
+pub(super) fn evaluate<'a>(
+    node: &'a Node,
+    environment: &'a Environment,
+    strict: BTreeSet<usize>,
+) -> Result<Held<'a>, Problem> {
     let mut evaluator = Evaluator {
         environment,
+        strict,
         variables: Vec::new(),
         scopes: Vec::new(),
         steps: 0,
@@ -309,10 +317,16 @@ impl<'a> Evaluator<'a> {
             }
             _ => {}
         }
-        let texts = operator == Operator::In && only_texts(right);
+        if operator == Operator::In
+            && let Some(set) = Set::of(right, self.strict.contains(&position))
+        {
+            let needle = self.visit(left)?;
+            self.work(position, set.len())?;
+            return at(position, set.has(&needle)).map(|found| Held::Owned(Value::Bool(found)));
+        }
         let left = self.visit(left)?;
         let right = self.visit(right)?;
-        self.compute(position, operator, &left, &right, texts).map(Held::Owned)
+        self.compute(position, operator, &left, &right).map(Held::Owned)
     }
 
     fn compute(
@@ -321,7 +335,6 @@ impl<'a> Evaluator<'a> {
         operator: Operator,
         left: &Value,
         right: &Value,
-        texts: bool,
     ) -> Result<Value, Halt> {
         let both_texts = |test: fn(&str, &str) -> bool| match (left, right) {
             (Value::Nil, _) | (_, Value::Nil) => Ok(Value::Bool(false)),
@@ -342,13 +355,6 @@ impl<'a> Evaluator<'a> {
             }
             Operator::Less | Operator::More | Operator::LessOrEqual | Operator::MoreOrEqual => {
                 at(position, operators::compare(operator, left, right)).map(Value::Bool)
-            }
-            Operator::In if texts && !matches!(left, Value::Text(_) | Value::Nil) => {
-                failed(position, format!("{} cannot be one of these texts", left.kind()))
-            }
-            Operator::In if texts && *left == Value::Nil => {
-                // In a list of texts the library looks for nil as for the empty text.
-                at(position, operators::contains(&Value::Text(String::new()), right)).map(Value::Bool)
             }
             Operator::In => {
                 if let Value::List(items) = right {
@@ -384,9 +390,13 @@ impl<'a> Evaluator<'a> {
         }
     }
 
-    /// Comparing long lists is work.
+    /// Comparing long lists is work; and what was known to be alike must be.
     fn compared(&mut self, position: usize, left: &Value, right: &Value) -> Result<(), Halt> {
         match (left, right) {
+            (Value::Integer(_), Value::Integer(_)) | (Value::Text(_), Value::Text(_)) => Ok(()),
+            _ if self.strict.contains(&position) => {
+                failed(position, format!("{} and {} cannot be compared here", left.kind(), right.kind()))
+            }
             (Value::List(_), Value::List(_)) | (Value::Map(_), Value::Map(_)) => {
                 self.work(position, left.weight().min(right.weight()))
             }
@@ -451,14 +461,6 @@ fn matched<'a>(
         Value::Nil => Ok(Held::Owned(Value::Bool(false))),
         Value::Text(text) => at(position, says(text)).map(|found| Held::Owned(Value::Bool(found))),
         other => failed(position, format!("`matches` needs a text, not {}", other.kind())),
-    }
-}
-
-/// Whether this is a list written out, of texts only. The library turns it into a set that knows texts only.
-fn only_texts(node: &Node) -> bool {
-    match &node.kind {
-        Kind::Literal(Value::List(items)) => items.iter().all(|item| matches!(item, Value::Text(_))),
-        _ => false,
     }
 }
 

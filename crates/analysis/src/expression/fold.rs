@@ -37,12 +37,12 @@ pub(super) fn fold(node: Node) -> Result<Node, Problem> {
         }
         Kind::Loop(walk) => {
             let Loop { over, collection, predicate, extra } = *walk;
-            Kind::Loop(Box::new(Loop {
+            merged(Loop {
                 over,
                 collection: fold(collection)?,
                 predicate: predicate.map(fold).transpose()?,
                 extra: extra.map(fold).transpose()?,
-            }))
+            })?
         }
         Kind::Let { name, value, body } => Kind::Let { name, value: fold_box(value)?, body: fold_box(body)? },
         Kind::Sequence(nodes) => Kind::Sequence(fold_all(nodes)?),
@@ -60,6 +60,23 @@ pub(super) fn fold(node: Node) -> Result<Node, Problem> {
         same @ (Kind::Literal(_) | Kind::Result | Kind::Variable(_) | Kind::Pointer(_)) => same,
     };
     Ok(Node { kind, position })
+}
+
+/// A filter of a filter is one filter.
+fn merged(walk: Loop) -> Result<Kind, Problem> {
+    let (inner, outer) = match (walk.over, walk.collection, walk.predicate) {
+        (Over::Filter, Node { kind: Kind::Loop(inner), .. }, Some(outer)) if inner.over == Over::Filter => {
+            (*inner, outer)
+        }
+        (_, collection, predicate) => {
+            return Ok(Kind::Loop(Box::new(Loop { collection, predicate, ..walk })));
+        }
+    };
+    let predicate = match inner.predicate {
+        Some(first) => binary(outer.position, Operator::And, Box::new(first), Box::new(outer))?,
+        None => outer,
+    };
+    Ok(Kind::Loop(Box::new(Loop { predicate: Some(predicate), ..inner })))
 }
 
 fn not(inner: Box<Node>) -> Kind {
@@ -199,7 +216,8 @@ fn call(signature: &'static Signature, mut arguments: Vec<Node>) -> Kind {
     }
     for (index, argument) in arguments.iter_mut().enumerate() {
         if signature.wants(index) == Some(Wants::Float)
-            && checker::check(argument, &Nature::Unknown).is_ok_and(|nature| nature == Nature::Integer)
+            && checker::check(argument, &Nature::Unknown)
+                .is_ok_and(|checked| checked.nature == Nature::Integer)
         {
             as_floats(argument);
         }

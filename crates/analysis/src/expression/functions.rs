@@ -79,6 +79,8 @@ pub(super) enum Wants {
     NumberOrText,
     List,
     Map,
+    /// How many: an integer, or even a duration.
+    Count,
     /// Something that has a length.
     Sized,
     /// Numbers and lists of them.
@@ -90,7 +92,7 @@ pub(super) enum Wants {
 /// What comes out.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Gives {
-    Unknown,
+    Anything,
     Bool,
     Integer,
     Float,
@@ -102,8 +104,8 @@ pub(super) enum Gives {
     MapOfAnyKey,
     /// The kind of the first argument.
     SameAsFirst,
-    /// The kind of an item of the first argument.
-    ItemOfFirst,
+    /// A list, if the first argument is known to be one.
+    ListLikeFirst,
 }
 
 /// One function.
@@ -192,16 +194,16 @@ pub(super) const SIGNATURES: &[Signature] = &[
     many("mean", Function::Mean, &[W::Aggregate], Gives::SameAsFirst),
     many("median", Function::Median, &[W::Aggregate], Gives::SameAsFirst),
     takes("toJSON", Function::ToJson, &[W::Anything], Gives::Text),
-    takes("fromJSON", Function::FromJson, &[W::Text], Gives::Unknown),
+    takes("fromJSON", Function::FromJson, &[W::Text], Gives::Anything),
     takes("toBase64", Function::ToBase64, &[W::Text], Gives::Text),
     takes("fromBase64", Function::FromBase64, &[W::Text], Gives::Text),
     takes("now", Function::Now, &[], Gives::Moment),
     takes("duration", Function::Duration, &[W::Text], Gives::Duration),
     takes("date", Function::Date, &[W::Unchecked], Gives::Moment),
-    takes("first", Function::First, &[W::List], Gives::ItemOfFirst),
-    takes("last", Function::Last, &[W::List], Gives::ItemOfFirst),
-    takes("get", Function::Get, &[W::Unchecked, W::Unchecked], Gives::ItemOfFirst),
-    takes("take", Function::Take, &[W::List, W::Integer], Gives::SameAsFirst),
+    takes("first", Function::First, &[W::List], Gives::Anything),
+    takes("last", Function::Last, &[W::List], Gives::Anything),
+    takes("get", Function::Get, &[W::Unchecked, W::Unchecked], Gives::Anything),
+    takes("take", Function::Take, &[W::List, W::Count], Gives::ListLikeFirst),
     takes("keys", Function::Keys, &[W::Map], Gives::List),
     takes("values", Function::Values, &[W::Map], Gives::List),
     takes("toPairs", Function::ToPairs, &[W::Map], Gives::List),
@@ -224,5 +226,5 @@ pub(super) const SIGNATURES: &[Signature] = &[
     takes("isNaN", Function::IsNan, &[W::Float], Gives::Bool),
     takes("isInf", Function::IsInfinite, &[W::Float], Gives::Bool),
     takes("isNil", Function::IsNil, &[W::Anything], Gives::Bool),
-    takes("default", Function::Default, &[W::Anything, W::Anything], Gives::Unknown),
+    takes("default", Function::Default, &[W::Anything, W::Anything], Gives::Anything),
 ];

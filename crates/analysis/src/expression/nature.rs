@@ -5,7 +5,10 @@ use super::value::Value;
 
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) enum Nature {
+    /// Nothing is known.
     Unknown,
+    /// Known to be able to hold anything: an item of a list, a field. Differs from unknown only in what fits where.
+    Any,
     Nil,
     Bool,
     Integer,
@@ -14,7 +17,10 @@ pub(super) enum Nature {
     Moment,
     Duration,
     List(Box<Nature>),
-    Map { any_key: bool, item: Box<Nature> },
+    Map {
+        any_key: bool,
+        item: Box<Nature>,
+    },
 }
 
 use Nature as N;
@@ -25,7 +31,7 @@ impl Nature {
     }
 
     pub(super) fn map(any_key: bool) -> Self {
-        N::Map { any_key, item: Box::new(N::Unknown) }
+        N::Map { any_key, item: Box::new(N::Any) }
     }
 
     /// The nature of a result. What is inside of it shows only when it is looked at.
@@ -36,7 +42,7 @@ impl Nature {
             Value::Integer(_) => N::Integer,
             Value::Float(_) => N::Float,
             Value::Text(_) => N::Text,
-            Value::List(_) => N::list_of(N::Unknown),
+            Value::List(_) => N::list_of(N::Any),
             Value::Map(_) => N::map(false),
             Value::Moment(_) => N::Moment,
             Value::Duration(_) => N::Duration,
@@ -45,7 +51,7 @@ impl Nature {
 
     pub(super) fn shown(&self) -> &'static str {
         match self {
-            N::Unknown => "something",
+            N::Unknown | N::Any => "something",
             N::Nil => "nil",
             N::Bool => "a bool",
             N::Integer => "an integer",
@@ -59,7 +65,7 @@ impl Nature {
     }
 
     pub(super) fn is_unknown(&self) -> bool {
-        *self == N::Unknown
+        matches!(self, N::Unknown | N::Any)
     }
 
     pub(super) fn is_number(&self) -> bool {
@@ -81,12 +87,13 @@ impl Nature {
     /// Whether this can stand where the other is expected.
     pub(super) fn fits(&self, other: &Nature) -> bool {
         match (self, other) {
-            (N::Nil, N::List(_) | N::Map { .. }) | (N::List(_), N::List(_)) => true,
+            (N::Unknown, _) | (_, N::Unknown) => false,
+            (_, N::Any) | (N::Nil, N::List(_) | N::Map { .. }) | (N::List(_), N::List(_)) => true,
             (N::Nil, _) => false,
             (N::Map { any_key: one, item: of }, N::Map { any_key: two, item: and }) => {
                 one == two && of.is_list() == and.is_list()
             }
-            (one, two) => one == two && !one.is_unknown(),
+            (one, two) => one == two,
         }
     }
 

@@ -86,6 +86,7 @@ pub(super) fn contains(needle: &Value, collection: &Value) -> Result<bool, Strin
         Value::Nil => Ok(false),
         Value::List(items) => Ok(items.iter().any(|item| equal(item, needle))),
         Value::Map(fields) => key(needle).map(|key| fields.contains_key(key)),
+        Value::Moment(_) if matches!(needle, Value::Text(_)) => Ok(false),
         Value::Bool(_)
         | Value::Integer(_)
         | Value::Float(_)
@@ -199,14 +200,22 @@ fn with_time(operator: Operator, left: &Value, right: &Value) -> Option<Result<V
 /// A power. Go multiplies for the whole part of the exponent, and that shows in the last digit.
 fn power(base: f64, exponent: f64) -> f64 {
     let size = exponent.abs();
-    #[expect(clippy::float_cmp, reason = "a whole number, exactly")]
-    let whole = size.trunc() == size;
-    if !base.is_finite() || base == 0.0 || !whole || size == 0.0 || size >= 9_223_372_036_854_775_808.0 {
+    let (mut whole, mut rest) = (size.trunc(), size.fract());
+    let beyond = !base.is_finite() || base == 0.0 || !(size > 0.0 && size < 9_223_372_036_854_775_808.0);
+    if beyond || (rest != 0.0 && base < 0.0) {
         return base.powf(exponent);
     }
+    if size.to_bits() == 0.5_f64.to_bits() {
+        return if exponent < 0.0 { 1.0 / base.sqrt() } else { base.sqrt() };
+    }
+    if rest > 0.5 {
+        rest -= 1.0;
+        whole += 1.0;
+    }
+    let mut product = if rest == 0.0 { 1.0 } else { (rest * base.ln()).exp() };
+    let mut total = 0_i64;
+    let mut left = truncated(whole);
     let (mut part, mut shift) = split(base);
-    let (mut product, mut total) = (1.0_f64, 0_i64);
-    let mut left = truncated(size);
     while left != 0 {
         if !(-(1 << 12)..=1 << 12).contains(&shift) {
             // Far out of range, one way or the other.

@@ -29,8 +29,19 @@ fn translate(text: &str) -> Result<String, String> {
     let mut class = Class::Outside;
     while let Some(next) = rest.next() {
         match (next, class) {
+            ('\\', Class::Outside) if rest.peek() == Some(&'Q') => {
+                rest.next();
+                let text: String = rest.by_ref().collect();
+                let (plain, behind) = text.split_once("\\E").unwrap_or((&text, ""));
+                out.push_str(&regex::escape(plain));
+                out.push_str(&translate(behind)?);
+            }
             ('\\', _) => {
-                escape(rest.next(), &mut out).map_err(|reason| format!("the pattern {text:?} {reason}"))?;
+                let next = rest.next();
+                escape(next, &mut out).map_err(|reason| format!("the pattern {text:?} {reason}"))?;
+                if matches!(next, Some('p' | 'P' | 'x')) && rest.peek() == Some(&'{') {
+                    copy_until('}', &mut rest, &mut out);
+                }
                 class = class.inside();
             }
             ('(', Class::Outside) => {
@@ -52,13 +63,12 @@ fn translate(text: &str) -> Result<String, String> {
             }
             ('[', _) if rest.peek() == Some(&':') => {
                 out.push('[');
-                for inner in rest.by_ref() {
-                    out.push(inner);
-                    if inner == ']' {
-                        break;
-                    }
-                }
+                copy_until(']', &mut rest, &mut out);
                 class = Class::Inside;
+            }
+            ('{', Class::Outside) if !repeats(rest.clone()) => {
+                // Where nothing is repeated, a brace is a brace.
+                out.push_str("\\{");
             }
             (']', Class::Start) => {
                 out.push_str("\\]");
@@ -83,6 +93,23 @@ fn translate(text: &str) -> Result<String, String> {
         }
     }
     Ok(out)
+}
+
+fn copy_until(end: char, rest: &mut impl Iterator<Item = char>, out: &mut String) {
+    for next in rest {
+        out.push(next);
+        if next == end {
+            break;
+        }
+    }
+}
+
+/// Whether what stands behind a brace is a repetition: `2}`, `2,}` or `2,3}`.
+fn repeats(rest: impl Iterator<Item = char>) -> bool {
+    let inside: String = rest.take_while(|next| next.is_ascii_digit() || matches!(next, ',' | '}')).collect();
+    let Some((counts, _)) = inside.split_once('}') else { return false };
+    let (least, most) = counts.split_once(',').unwrap_or((counts, ""));
+    !least.is_empty() && !most.contains(',')
 }
 
 #[derive(Clone, Copy, PartialEq, Eq)]

@@ -142,7 +142,7 @@ impl Parser {
             .chain(Over::NAMES.iter().map(|(name, _)| *name));
         let near = known
             .map(|known| (strsim::damerau_levenshtein(&known.to_lowercase(), &name.to_lowercase()), known))
-            .filter(|(distance, known)| *distance <= 2 && *distance < known.chars().count().min(3))
+            .filter(|(distance, _)| *distance <= if name.chars().count() > 4 { 2 } else { 1 })
             .min();
         let hint = match near {
             Some((_, known)) => format!("did you mean `{known}`?"),
@@ -195,7 +195,13 @@ impl Parser {
                     most if most == least => least.to_string(),
                     most => format!("{least} to {most}"),
                 };
-                Err(CompileError::new(position, format!("`{name}` takes {wanted} arguments, not {given}")))
+                Err(CompileError::new(
+                    position,
+                    format!(
+                        "`{name}` takes {wanted} argument{}, not {given}",
+                        if wanted == "1" { "" } else { "s" }
+                    ),
+                ))
             }
         }
     }

@@ -28,7 +28,8 @@ pub(super) fn method(nature: &Nature, name: &str, arguments: usize) -> Result<Na
     };
     match known {
         Some((wanted, gives)) if wanted == arguments => Ok(gives),
-        Some((wanted, _)) => Err(format!("`{name}` takes {wanted} arguments, not {arguments}")),
+        Some((0, _)) => Err(format!("`{name}` takes no arguments")),
+        Some(_) => Err(format!("`{name}` takes 1 argument, not {arguments}")),
         None => Err(format!(
             "{} has no method `{name}` here: there are Hours, Minutes, Seconds, Milliseconds, Microseconds, \
              Nanoseconds and String of a duration, and Unix, UnixMilli, UnixMicro, UnixNano, Add, Sub, Before, After \

@@ -12,6 +12,14 @@ pub(crate) struct Case {
     pub(crate) reason: String,
 }
 
+impl Case {
+    /// A case that is in no table.
+    pub(crate) fn new(expression: String, result: &str) -> Self {
+        let result = serde_json::from_str(result).unwrap();
+        Self { expression, result, shown: None, library: String::new(), ours: None, reason: String::new() }
+    }
+}
+
 pub(crate) enum Line {
     Case(Case),
     /// A heading or an empty line.
@@ -55,14 +63,11 @@ pub(crate) fn written(lines: Vec<Line>, answers: &[String]) {
         match line {
             Line::Other(line) => text.push_str(&line),
             Line::Case(case) => {
-                text.push_str(&case.expression.replace('\n', "⏎"));
-                if let Some(shown) = case.shown {
-                    text.push_str(&format!(" ◂ {shown}"));
-                }
-                text.push_str(&format!(" ▸ {}", answers.next().unwrap()));
-                if let Some(ours) = case.ours {
-                    text.push_str(&format!(" ◆ {ours} ◆ {}", case.reason));
-                }
+                let shown = case.shown.map(|shown| format!(" ◂ {shown}")).unwrap_or_default();
+                let ours = case.ours.map(|ours| format!(" ◆ {ours} ◆ {}", case.reason)).unwrap_or_default();
+                let expression = case.expression.replace('\n', "⏎");
+                let answer = answers.next().unwrap();
+                text.extend([expression.as_str(), &shown, " ▸ ", answer, &ours]);
             }
         }
         text.push('\n');
