@@ -1,1 +1,153 @@
-//! The language of success and failure conditions.
+//! The language of success and failure conditions: `expr` (expr-lang/expr, version 1.17), as Argo Rollouts evaluates it.
+//! No crate reads it, so this is a small evaluator of its own. It is compared, case by case, with the real library
+//! (tests/expressions.rs); docs/expressions.md says what is left out.
+//!
+//! A text is compiled once and evaluated for each measurement. Nothing here looks at a clock: the time is part of the
+//! [`Environment`]. No text can take more than the [`limits`], whoever wrote it.
+
+mod calls;
+mod checker;
+mod evaluate;
+mod fold;
+mod functions;
+mod lexer;
+mod nature;
+mod numbers;
+mod operators;
+mod parser;
+mod pattern;
+mod postfix;
+mod primary;
+mod sets;
+mod sorting;
+mod syntax;
+mod texts;
+mod time;
+mod value;
+mod walks;
+mod written;
+
+use jiff::Timestamp;
+
+use nature::Nature;
+use syntax::Node;
+pub use value::Value;
+
+/// What an expression may take at most.
+pub mod limits {
+    /// Bytes of the text of an expression.
+    pub const TEXT: usize = 64 * 1024;
+    /// Parts of an expression, as in the library.
+    pub const NODES: usize = 10_000;
+    /// How deep an expression may be nested.
+    pub const DEPTH: usize = 100;
+    /// Steps of an evaluation.
+    pub const STEPS: usize = 5_000_000;
+    /// Values that an evaluation makes in lists and maps, as in the library.
+    pub const VALUES: usize = 1_000_000;
+    /// Bytes of the texts that an evaluation makes.
+    pub const CHARACTERS: usize = 16 * 1024 * 1024;
+    /// How deep `reduce` may nest values.
+    pub const VALUE_DEPTH: usize = 200;
+    /// What compiling a pattern counts, if it is not known beforehand.
+    pub(super) const PATTERN_STEPS: usize = 1_000;
+}
+
+/// Why a text is not an expression.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("{message} (at character {})", .position + 1)]
+pub struct CompileError {
+    /// Where, counted in characters from 0.
+    pub position: usize,
+    /// What is wrong and what to do.
+    pub message: String,
+}
+
+impl CompileError {
+    fn new(position: usize, message: String) -> Self {
+        Self { position, message }
+    }
+
+    /// For what the library has and this evaluator has not.
+    fn left_out(position: usize, what: &str, instead: &str) -> Self {
+        Self::new(position, format!("{what} is not supported: {instead}"))
+    }
+}
+
+/// Why an expression has no value.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("{message} (at character {})", .position + 1)]
+pub struct EvaluationError {
+    /// Where, counted in characters from 0.
+    pub position: usize,
+    /// What is wrong and what to do.
+    pub message: String,
+}
+
+/// Something wrong at a place; an error of one of the two kinds, depending on when it is found.
+#[derive(Debug)]
+struct Problem {
+    position: usize,
+    message: String,
+}
+
+impl From<Problem> for CompileError {
+    fn from(Problem { position, message }: Problem) -> Self {
+        Self { position, message }
+    }
+}
+
+impl From<Problem> for EvaluationError {
+    fn from(Problem { position, message }: Problem) -> Self {
+        Self { position, message }
+    }
+}
+
+/// What an expression sees.
+#[derive(Clone, Debug)]
+pub struct Environment {
+    /// What was measured: `result`.
+    pub result: Value,
+    /// What `now()` says.
+    pub now: Timestamp,
+}
+
+/// A compiled expression. Cheap to keep and to run again and again.
+#[derive(Clone, Debug)]
+pub struct Program {
+    /// As it was written: what is checked against the kind of the result.
+    written: Node,
+    /// With constants computed: what is evaluated.
+    folded: Node,
+}
+
+/// Reads an expression and finds what is wrong with it without knowing the result.
+pub fn compile(text: &str) -> Result<Program, CompileError> {
+    let written = parser::parse(text)?;
+    checker::check(&written, &Nature::Unknown)?;
+    let folded = fold::fold(written.clone())?;
+    Ok(Program { written, folded })
+}
+
+impl Program {
+    /// The value.
+    pub fn run(&self, environment: &Environment) -> Result<Value, EvaluationError> {
+        self.held(environment).map(|held| (*held).clone())
+    }
+
+    /// Whether the condition holds. A value that is no bool is an error.
+    pub fn holds(&self, environment: &Environment) -> Result<bool, EvaluationError> {
+        match *self.held(environment)? {
+            Value::Bool(value) => Ok(value),
+            ref other => Err(EvaluationError {
+                position: 0,
+                message: format!("a condition must give true or false, but this one gives {}", other.kind()),
+            }),
+        }
+    }
+
+    fn held<'a>(&'a self, environment: &'a Environment) -> Result<evaluate::Held<'a>, EvaluationError> {
+        let checked = checker::check(&self.written, &Nature::of(&environment.result))?;
+        Ok(evaluate::evaluate(&self.folded, environment, checked.strict)?)
+    }
+}
