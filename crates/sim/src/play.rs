@@ -31,7 +31,7 @@ use crate::trace::Checkpoint;
 use controller::Controller;
 
 pub use end::holds;
-pub(crate) use end::{amends, furnish, help};
+pub(crate) use end::{amends, furnish, help, holds_for_a_time};
 
 pub use attend::{Attendance, Attended, Over, attend};
 
@@ -409,8 +409,15 @@ impl Player {
         for round in 0..ROUNDS {
             self.pass(Duration::from_secs(1200)).await;
             self.rest().await;
-            let help = self.cluster.with(|server, _| help(server.store(), round));
-            let Some(help) = help else { break };
+            let (help, holds) = self
+                .cluster
+                .with(|server, _| (help(server.store(), round), holds_for_a_time(server.store())));
+            let Some(help) = help else {
+                if holds {
+                    continue;
+                }
+                break;
+            };
             self.deed(&help);
             if let Deed::Image(_) = help {
                 self.pass(Duration::from_secs(10)).await;

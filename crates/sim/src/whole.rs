@@ -18,7 +18,7 @@ use crate::clock::VirtualClock;
 use crate::deed;
 use crate::fault::{Faulty, Line as Wire};
 use crate::judge::{Judge, Violation};
-use crate::play::{Statistics, amends, furnish, help, holds};
+use crate::play::{Statistics, amends, furnish, help, holds, holds_for_a_time};
 use crate::script::{Condition, Deed, Fault, Line, Script};
 use crate::server::Caller;
 use crate::service::Cluster;
@@ -183,8 +183,15 @@ impl Rehearsal {
         }
         for round in 0..ROUNDS {
             sleep(ROUND).await;
-            let help = self.cluster.with(|server, _| help(server.store(), round));
-            let Some(help) = help else { break };
+            let (help, holds) = self
+                .cluster
+                .with(|server, _| (help(server.store(), round), holds_for_a_time(server.store())));
+            let Some(help) = help else {
+                if holds {
+                    continue;
+                }
+                break;
+            };
             self.deed(&help);
             if let Deed::Image(_) = help {
                 sleep(Duration::from_secs(10)).await;

@@ -24,8 +24,9 @@ use crate::service::Cluster;
 const RESTART: Duration = Duration::from_secs(3);
 /// How long a start that failed is waited with.
 const START_AGAIN: Duration = Duration::from_secs(1);
-/// How long the keeper of a lease relies on it after a renewal.
+/// How long the keeper of a lease relies on it after a renewal, and how soon it renews it.
 const LEASE_RELIED_ON: Duration = Duration::from_secs(10);
+const RENEWAL: Duration = Duration::from_secs(2);
 
 /// What a controller does.
 enum Life {
@@ -81,7 +82,8 @@ impl Controller {
             Life::Down(until) => Some(*until),
             Life::Starting(_) => None,
             Life::Running(stepper, feed, None) => stepper.next_look().into_iter().chain(feed.next()).min(),
-            Life::Running(_, feed, Some(_)) => feed.next(),
+            // Whatever a request takes, the lease is renewed meanwhile.
+            Life::Running(_, feed, Some(_)) => feed.next().into_iter().chain(self.next_renewal()).min(),
         }
     }
 
@@ -107,6 +109,11 @@ impl Controller {
     pub(super) fn lose_the_lease(&mut self) {
         self.renew();
         self.renews = false;
+    }
+
+    fn next_renewal(&self) -> Option<Instant> {
+        let until = (*self.lease.borrow())?;
+        self.renews.then(|| until - LEASE_RELIED_ON + RENEWAL)
     }
 
     /// In good time, as the election does it. A request relies on what was known when it began.

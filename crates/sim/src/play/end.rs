@@ -35,6 +35,12 @@ pub(crate) fn amends(start: &Start, ordered: &BTreeSet<String>) -> Vec<Deed> {
     amends
 }
 
+/// Whether a pause ends by itself: nobody has to help, but it is not over either.
+pub(crate) fn holds_for_a_time(store: &Store) -> bool {
+    let waits = rollout(store).map(|(_, rollout)| list(rollout, &["status", "waits"])).unwrap_or_default();
+    waits.iter().any(|wait| text(wait, &["reason"]) == Some("HoldUntil"))
+}
+
 /// What would help, as the status says it: a promotion, pods, the end of a bad version, or another version at last.
 pub(crate) fn help(store: &Store, round: usize) -> Option<Deed> {
     let (_, rollout) = rollout(store)?;
