@@ -166,12 +166,17 @@ fn random_words_and_sentences_never_panic() {
 }
 
 /// Where the library has a value and we have this error: the differences of docs/expressions.md, none of them silent.
-const EXPLAINED: [&str; 5] = [
+const EXPLAINED: [&str; 10] = [
     "goes over a list, not a",
     "a text has no items here",
     "`sort`: a list is expected",
     "cannot be turned into a text here",
     "cuts a character of the text in two",
+    "is not supported",
+    "is a function: write",
+    "what is inside the base64 is not a text",
+    "the expression makes more than",
+    "the pattern",
 ];
 
 fn explained(case: &Case, library: &str) -> bool {
@@ -194,8 +199,19 @@ fn random_sentences_mean_the_same_to_the_library() {
     // Another seed tries others: SEED=2.
     let seed = std::env::var_os("SEED").and_then(|seed| seed.to_str().and_then(|seed| seed.parse().ok()));
     let mut random = Random::new(seed.unwrap_or(1));
-    let cases: Vec<Case> =
-        (0..20_000).map(|_| Case::new(random.sentence(3), RESULTS[random.below(RESULTS.len())])).collect();
+    // What differs on purpose differs misspelt, too.
+    let differs = ["groupBy", "concat", "findLast"];
+    let mut table = cases();
+    table.retain(|case| case.ours.is_none() && !differs.iter().any(|name| case.expression.contains(name)));
+    let cases: Vec<Case> = (0..20_000)
+        .map(|round| match round % 2 {
+            0 => Case::new(random.sentence(3), RESULTS[random.below(RESULTS.len())]),
+            _ => {
+                let case = &table[random.below(table.len())];
+                Case::new(random.misspelt(&case.expression), &case.result.to_string())
+            }
+        })
+        .collect();
     let answers = ask_the_library(&cases);
     let mut wrong = Vec::new();
     let (mut values, mut differing) = (0, 0);
