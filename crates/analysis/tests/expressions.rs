@@ -166,7 +166,7 @@ fn random_words_and_sentences_never_panic() {
 }
 
 /// Where the library has a value and we have this error: the differences of docs/expressions.md, none of them silent.
-const EXPLAINED: [&str; 10] = [
+const EXPLAINED: [&str; 12] = [
     "goes over a list, not a",
     "a text has no items here",
     "`sort`: a list is expected",
@@ -177,6 +177,8 @@ const EXPLAINED: [&str; 10] = [
     "what is inside the base64 is not a text",
     "the expression makes more than",
     "the pattern",
+    "is not a time that is understood",
+    "could take from it",
 ];
 
 fn explained(case: &Case, library: &str) -> bool {
@@ -185,6 +187,10 @@ fn explained(case: &Case, library: &str) -> bool {
         return case.expression.contains("[-1]") || case.expression.contains("last(");
     }
     let environment = Environment { result: answer::result(&case.result), now: answer::NOW.parse().unwrap() };
+    // Names of groups and of scripts that only one of the two knows.
+    if library == "error" && (case.expression.contains("\\p{") || case.expression.contains("(?P<")) {
+        return true;
+    }
     let error = match compile(&case.expression).map(|program| program.run(&environment)) {
         Ok(Ok(_)) => return false,
         Ok(Err(error)) => error.to_string(),
@@ -200,16 +206,16 @@ fn random_sentences_mean_the_same_to_the_library() {
     let seed = std::env::var_os("SEED").and_then(|seed| seed.to_str().and_then(|seed| seed.parse().ok()));
     let mut random = Random::new(seed.unwrap_or(1));
     // What differs on purpose differs misspelt, too.
-    let differs = ["groupBy", "concat", "findLast"];
+    let differs = ["groupBy", "concat", "findLast", "**", "now"];
     let mut table = cases();
     table.retain(|case| case.ours.is_none() && !differs.iter().any(|name| case.expression.contains(name)));
     let cases: Vec<Case> = (0..20_000)
-        .map(|round| match round % 2 {
-            0 => Case::new(random.sentence(3), RESULTS[random.below(RESULTS.len())]),
-            _ => {
-                let case = &table[random.below(table.len())];
-                Case::new(random.misspelt(&case.expression), &case.result.to_string())
+        .map(|round| {
+            if round % 2 == 0 {
+                return Case::new(random.sentence(3), RESULTS[random.below(RESULTS.len())]);
             }
+            let case = &table[random.below(table.len())];
+            Case::new(random.misspelt(&case.expression), &case.result.to_string())
         })
         .collect();
     let answers = ask_the_library(&cases);
