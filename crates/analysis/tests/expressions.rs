@@ -30,7 +30,7 @@ use expressions::table::{Case, Line, read, written};
 use windlass_analysis::expression::{Environment, Value, compile, limits};
 
 /// More differences than this are not a small list any more.
-const FEW: usize = 25;
+const FEW: usize = 30;
 
 fn cases() -> Vec<Case> {
     read()
@@ -166,12 +166,19 @@ fn random_words_and_sentences_never_panic() {
 }
 
 /// Where the library has a value and we have this error: the differences of docs/expressions.md, none of them silent.
-const EXPLAINED: [&str; 5] = [
+const EXPLAINED: [&str; 12] = [
     "goes over a list, not a",
     "a text has no items here",
     "`sort`: a list is expected",
     "cannot be turned into a text here",
     "cuts a character of the text in two",
+    "is not supported",
+    "is a function: write",
+    "what is inside the base64 is not a text",
+    "the expression makes more than",
+    "the pattern",
+    "is not a time that is understood",
+    "could take from it",
 ];
 
 fn explained(case: &Case, library: &str) -> bool {
@@ -180,6 +187,10 @@ fn explained(case: &Case, library: &str) -> bool {
         return case.expression.contains("[-1]") || case.expression.contains("last(");
     }
     let environment = Environment { result: answer::result(&case.result), now: answer::NOW.parse().unwrap() };
+    // Names of groups and of scripts that only one of the two knows.
+    if library == "error" && (case.expression.contains("\\p{") || case.expression.contains("(?P<")) {
+        return true;
+    }
     let error = match compile(&case.expression).map(|program| program.run(&environment)) {
         Ok(Ok(_)) => return false,
         Ok(Err(error)) => error.to_string(),
@@ -194,8 +205,19 @@ fn random_sentences_mean_the_same_to_the_library() {
     // Another seed tries others: SEED=2.
     let seed = std::env::var_os("SEED").and_then(|seed| seed.to_str().and_then(|seed| seed.parse().ok()));
     let mut random = Random::new(seed.unwrap_or(1));
-    let cases: Vec<Case> =
-        (0..20_000).map(|_| Case::new(random.sentence(3), RESULTS[random.below(RESULTS.len())])).collect();
+    // What differs on purpose differs misspelt, too.
+    let differs = ["groupBy", "concat", "findLast", "**", "now"];
+    let mut table = cases();
+    table.retain(|case| case.ours.is_none() && !differs.iter().any(|name| case.expression.contains(name)));
+    let cases: Vec<Case> = (0..20_000)
+        .map(|round| {
+            if round % 2 == 0 {
+                return Case::new(random.sentence(3), RESULTS[random.below(RESULTS.len())]);
+            }
+            let case = &table[random.below(table.len())];
+            Case::new(random.misspelt(&case.expression), &case.result.to_string())
+        })
+        .collect();
     let answers = ask_the_library(&cases);
     let mut wrong = Vec::new();
     let (mut values, mut differing) = (0, 0);
@@ -269,7 +291,7 @@ fn no_expression_takes_more_than_its_limits() {
         ("let x = 1..3000; all(x, all(x, true))", "steps"),
         ("1..1000000", "values"),
         ("map(1..600000, #)", "values"),
-        ("repeat(\"0123456789abcdefghijklmno\", 1000000)", "texts"),
+        ("repeat(\"ab\", 1000000)", "values"),
         ("reduce(1..100, #acc + #acc, \"ab\")", "texts"),
         ("reduce(1..100, concat(#acc, #acc), [1, 2])", "values"),
         ("reduce(1..1000, [#acc], [])", "nests values deeper"),
@@ -277,7 +299,7 @@ fn no_expression_takes_more_than_its_limits() {
         ("let x = 1..500000; all(1..400000, len(x[1:]) > 0)", "steps"),
         ("uniq(map(1..100000, #))", "steps"),
         ("replace(repeat(\"a\", 100000), \"\", repeat(\"b\", 100000))", "texts"),
-        ("all(1..100000, \"a\" matches string(#))", "steps"),
+        ("none(1..100000, \"a\" matches string(#))", "steps"),
     ] {
         let error = value(greedy).unwrap_err();
         assert!(error.contains(limit), "{greedy}: {error}");
@@ -342,4 +364,24 @@ fn nil_nan_and_lists_without_a_number_are_missing() {
         assert!(!there.is_missing(), "{there:?}");
     }
     assert!(list(&[]).is_empty() && Value::Nil.is_empty() && !Value::Float(f64::NAN).is_empty());
+}
+
+#[test]
+fn every_expression_in_the_document_compiles() {
+    let document =
+        std::fs::read_to_string(Path::new(env!("CARGO_MANIFEST_DIR")).join("../../docs/expressions.md"));
+    let document = document.unwrap();
+    let examples: Vec<&str> = document
+        .split("```")
+        .skip(1)
+        .step_by(2)
+        .filter_map(|block| block.strip_prefix("text\n"))
+        .flat_map(str::lines)
+        .collect();
+    assert!(examples.len() >= 10, "the document has only {} examples", examples.len());
+    for example in examples {
+        if let Err(error) = compile(example) {
+            panic!("{example}: {error}");
+        }
+    }
 }

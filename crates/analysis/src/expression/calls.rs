@@ -194,6 +194,10 @@ impl<'a> Call<'_, 'a> {
         let arguments: Vec<&Value> = self.given.iter().map(|held| &**held).collect();
         let planned = at(self.position, texts::size(self.function, &arguments))?;
         self.evaluator.write(self.position, planned)?;
+        if self.function == Function::Repeat {
+            // The library counts these characters as values.
+            self.evaluator.grow(self.position, planned)?;
+        }
         let value = at(self.position, texts::compute(self.function, &arguments))?;
         self.evaluator.grow(self.position, if let Value::List(items) = &value { items.len() } else { 0 })?;
         Ok(value)

@@ -117,9 +117,7 @@ impl<'a> Checker<'a> {
         let mut mixed = false;
         for item in items {
             let item = self.visit(item)?;
-            mixed |= same
-                .as_ref()
-                .is_some_and(|same| std::mem::discriminant(same) != std::mem::discriminant(&item));
+            mixed |= same.as_ref().is_some_and(|same| !same.is_of_kind(&item));
             same = Some(item);
         }
         Ok(N::list_of(if mixed { N::Any } else { same.unwrap_or(N::Unknown) }))
@@ -182,7 +180,8 @@ impl<'a> Checker<'a> {
             self.visit(argument)?;
         }
         match nature {
-            N::Unknown | N::Any => Ok(N::Unknown),
+            // What a field of a map is shows when it is there.
+            N::Unknown | N::Any | N::Map { .. } => Ok(N::Unknown),
             N::Moment | N::Duration => {
                 time::method(&nature, name, arguments.len()).map_err(|message| Problem { position, message })
             }
@@ -224,7 +223,7 @@ impl<'a> Checker<'a> {
             Gives::List => N::list_of(N::Any),
             Gives::Texts => N::list_of(N::Text),
             Gives::MapOfAnyKey => N::map(true),
-            Gives::SameAsFirst => first.unwrap_or(N::Unknown),
+            Gives::SameAsFirst => first.filter(|first| !first.is_unknown()).unwrap_or(N::Any),
             Gives::ListLikeFirst if first.is_some_and(|first| first.is_list()) => N::list_of(N::Any),
             Gives::Anything | Gives::ListLikeFirst => N::Any,
         })

@@ -442,9 +442,9 @@ impl<'a> Evaluator<'a> {
                 ),
             },
             Value::List(items) => {
-                let part = Value::List(items.get(range).unwrap_or_default().to_vec());
-                self.work(position, part.weight())?;
-                Ok(Held::Owned(part))
+                let part = items.get(range).unwrap_or_default();
+                self.work(position, part.iter().map(Value::weight).fold(1, usize::saturating_add))?;
+                Ok(Held::Owned(Value::List(part.to_vec())))
             }
             _ => Ok(Held::Borrowed(ABSENT)),
         }

@@ -20,6 +20,16 @@ pub(super) fn fold(node: Node) -> Result<Node, Problem> {
             number @ Kind::Literal(Value::Integer(_) | Value::Float(_)) => number,
             other => Kind::Positive(Box::new(Node { kind: other, position })),
         },
+        Kind::Binary(Operator::In, left, right) => match *right {
+            // Only a list that is constant as it stands becomes a set.
+            Node { kind: Kind::List(items), position: place }
+                if !items.iter().all(|item| matches!(item.kind, Kind::Literal(_))) =>
+            {
+                let list = Node { kind: Kind::List(fold_all(items)?), position: place };
+                Kind::Binary(Operator::In, fold_box(left)?, Box::new(list))
+            }
+            other => Kind::Binary(Operator::In, fold_box(left)?, Box::new(fold(other)?)),
+        },
         Kind::Binary(operator, left, right) => {
             return binary(position, operator, fold_box(left)?, fold_box(right)?);
         }

@@ -76,6 +76,12 @@ impl Nature {
         matches!(self, N::List(_))
     }
 
+    /// Whether a list of both has one kind of items. What is unknown and nil have none.
+    pub(super) fn is_of_kind(&self, other: &Nature) -> bool {
+        let none = |nature: &Nature| matches!(nature, N::Unknown | N::Nil);
+        std::mem::discriminant(self) == std::mem::discriminant(other) || none(self) && none(other)
+    }
+
     /// What an item of it is.
     pub(super) fn item(&self) -> Nature {
         match self {

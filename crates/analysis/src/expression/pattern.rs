@@ -22,12 +22,25 @@ impl Pattern {
     }
 }
 
-/// In Go `\d`, `\w`, `\s` and `\b` know ASCII only, a `[` in a class is a character, and classes have no set operations.
+/// In Go `\d`, `\w`, `\s` and `\b` know ASCII only, a `[` in a class is a character, classes have no set operations, and
+/// what is repeated cannot be repeated.
 fn translate(text: &str) -> Result<String, String> {
+    let refused = |reason: String| format!("the pattern {text:?} {reason}");
     let mut out = String::with_capacity(text.len() + 8);
     let mut rest = text.chars().peekable();
     let mut class = Class::Outside;
+    let mut repeated = Repeated::No;
     while let Some(next) = rest.next() {
+        repeated = match (next, class) {
+            ('*' | '+' | '?', Class::Outside) => repeated.again(next).map_err(refused)?,
+            ('{', Class::Outside) if repeats(rest.clone()) => {
+                out.push('{');
+                copy_until('}', &mut rest, &mut out);
+                repeated = repeated.again(next).map_err(refused)?;
+                continue;
+            }
+            _ => Repeated::No,
+        };
         match (next, class) {
             ('\\', Class::Outside) if rest.peek() == Some(&'Q') => {
                 rest.next();
@@ -38,7 +51,7 @@ fn translate(text: &str) -> Result<String, String> {
             }
             ('\\', _) => {
                 let next = rest.next();
-                escape(next, &mut out).map_err(|reason| format!("the pattern {text:?} {reason}"))?;
+                escape(next, &mut out).map_err(refused)?;
                 if matches!(next, Some('p' | 'P' | 'x')) && rest.peek() == Some(&'{') {
                     copy_until('}', &mut rest, &mut out);
                 }
@@ -49,8 +62,7 @@ fn translate(text: &str) -> Result<String, String> {
                 if rest.peek() == Some(&'?') {
                     out.push('?');
                     rest.next();
-                    flags(&rest.clone().collect::<String>())
-                        .map_err(|reason| format!("the pattern {text:?} {reason}"))?;
+                    flags(&rest.clone().collect::<String>()).map_err(refused)?;
                 }
             }
             ('[', Class::Outside) => {
@@ -61,12 +73,12 @@ fn translate(text: &str) -> Result<String, String> {
                 }
                 class = Class::Start;
             }
-            ('[', _) if rest.peek() == Some(&':') => {
+            ('[', _) if named_class(rest.clone()).map_err(refused)? => {
                 out.push('[');
                 copy_until(']', &mut rest, &mut out);
                 class = Class::Inside;
             }
-            ('{', Class::Outside) if !repeats(rest.clone()) => {
+            ('{', Class::Outside) => {
                 // Where nothing is repeated, a brace is a brace.
                 out.push_str("\\{");
             }
@@ -84,7 +96,7 @@ fn translate(text: &str) -> Result<String, String> {
                 class = Class::Inside;
             }
             ('-', Class::Start | Class::Inside) if rest.peek() == Some(&'-') => {
-                return Err(format!("the pattern {text:?} has -- in a class: write \\- for a dash"));
+                return Err(refused("has -- in a class: write \\- for a dash".to_owned()));
             }
             _ => {
                 out.push(next);
@@ -93,6 +105,43 @@ fn translate(text: &str) -> Result<String, String> {
         }
     }
     Ok(out)
+}
+
+/// Whether what stands before was repeated already.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Repeated {
+    No,
+    Once,
+    /// As often as needed and no more: `*?`.
+    Lazily,
+}
+
+impl Repeated {
+    fn again(self, sign: char) -> Result<Self, String> {
+        match (self, sign) {
+            (Self::No, _) => Ok(Self::Once),
+            (Self::Once, '?') => Ok(Self::Lazily),
+            _ => Err(format!("repeats what is repeated already, at {sign:?}")),
+        }
+    }
+}
+
+const CLASSES: [&str; 14] = [
+    "alnum", "alpha", "ascii", "blank", "cntrl", "digit", "graph", "lower", "print", "punct", "space",
+    "upper", "word", "xdigit",
+];
+
+/// Whether what stands behind a bracket in a class is a named class, `:alpha:]`.
+fn named_class(rest: impl Iterator<Item = char>) -> Result<bool, String> {
+    let rest: String = rest.collect();
+    let Some((name, _)) = rest.strip_prefix(':').and_then(|rest| rest.split_once(":]")) else {
+        return Ok(false);
+    };
+    if CLASSES.contains(&name.strip_prefix('^').unwrap_or(name)) {
+        Ok(true)
+    } else {
+        Err(format!("has the class {name:?}, which is not known"))
+    }
 }
 
 fn copy_until(end: char, rest: &mut impl Iterator<Item = char>, out: &mut String) {
@@ -149,6 +198,7 @@ fn escape(next: Option<char>, out: &mut String) -> Result<(), String> {
             out.push('\\');
             out.push(sign);
         }
+        Some(other) if other.is_ascii() && !other.is_ascii_alphanumeric() => out.push(other),
         Some(other) => return Err(format!("has the escape \\{other}, which is not known")),
         None => return Err("ends in a backslash".to_owned()),
     }

@@ -143,6 +143,23 @@ impl Random {
         text
     }
 
+    /// A text with one word or one character of it taken out, doubled or replaced.
+    pub(crate) fn misspelt(&mut self, text: &str) -> String {
+        let characters: Vec<char> = text.chars().collect();
+        let at = self.below(characters.len().max(1));
+        let (before, behind) = characters.split_at(at.min(characters.len()));
+        let (before, rest): (String, String) = (before.iter().collect(), behind.iter().skip(1).collect());
+        match self.below(4) {
+            0 => format!("{before}{rest}"),
+            1 => format!(
+                "{before}{}{rest}",
+                behind.iter().take(1).flat_map(|next| [next; 2]).collect::<String>()
+            ),
+            2 => format!("{before}{}{rest}", self.pick(WORDS)),
+            _ => format!("{before} {} {}", self.pick(WORDS), behind.iter().collect::<String>()),
+        }
+    }
+
     /// An expression that can be read; whether it has a value is another question.
     pub(crate) fn sentence(&mut self, depth: usize) -> String {
         let kind = KINDS[self.below(KINDS.len())];
