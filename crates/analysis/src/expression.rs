@@ -119,6 +119,7 @@ pub struct Program {
     written: Node,
     /// With constants computed: what is evaluated.
     folded: Node,
+    asks_for_nan: bool,
 }
 
 /// Reads an expression and finds what is wrong with it without knowing the result.
@@ -126,7 +127,9 @@ pub fn compile(text: &str) -> Result<Program, CompileError> {
     let written = parser::parse(text)?;
     checker::check(&written, &Nature::Unknown)?;
     let folded = fold::fold(written.clone())?;
-    Ok(Program { written, folded })
+    let asks_for_nan =
+        lexer::tokens(text)?.iter().any(|it| it.token == lexer::Token::Name("isNaN".to_owned()));
+    Ok(Program { written, folded, asks_for_nan })
 }
 
 impl Program {
@@ -144,6 +147,11 @@ impl Program {
                 message: format!("a condition must give true or false, but this one gives {}", other.kind()),
             }),
         }
+    }
+
+    /// Whether it handles NaN itself, by calling `isNaN`.
+    pub fn asks_for_nan(&self) -> bool {
+        self.asks_for_nan
     }
 
     fn held<'a>(&'a self, environment: &'a Environment) -> Result<evaluate::Held<'a>, EvaluationError> {

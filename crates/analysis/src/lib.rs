@@ -1,4 +1,9 @@
 //! Measured health. A metric is asked again and again; its values are judged by expressions; limits turn many judgements
 //! into one verdict. All of it is pure: values, the time and the answers of providers are arguments.
 
+pub mod arguments;
 pub mod expression;
+pub mod rules;
+pub mod schedule;
+pub mod templates;
+pub mod verdict;

@@ -1,6 +1,6 @@
 //! One run of an analysis: what is measured, and what came of it so far. Everything that a controller has to know to go
 //! on is in the status, so that it can go on anywhere.
-#![expect(clippy::doc_markdown, reason = "these comments are what `kubectl explain` shows: plain text")]
+#![expect(clippy::duplicated_attributes, reason = "two columns may have the same type")]
 
 use std::collections::BTreeMap;
 

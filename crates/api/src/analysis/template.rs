@@ -150,7 +150,7 @@ pub struct SecretKeyReference {
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct FieldReference {
-    /// Its path, such as metadata.labels['region'] or spec.plugin.name.
+    /// Its path, such as metadata.name, spec.plugin.name or a label in brackets and quotes.
     pub field_path: String,
 }
 

@@ -39,6 +39,7 @@ documents! {
     every_command_of_canary_runs: "docs/canary.md",
     every_command_of_coming_from_argo_runs: "docs/coming-from-argo.md",
     every_command_of_dependencies_runs: "docs/dependencies.md",
+    every_command_of_expressions_runs: "docs/expressions.md",
     every_command_of_getting_started_runs: "docs/getting-started.md",
     every_command_of_gitops_runs: "docs/gitops.md",
     every_command_of_install_runs: "docs/install.md",

@@ -1,0 +1,135 @@
+//! Templates become the spec of a run: those they refer to are taken in, once each, and nobody refers to himself.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use windlass_api::analysis::{AnalysisTemplateSpec, Argument, TemplateReference};
+
+/// Why templates cannot be put together.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum TemplateError {
+    /// One does not exist.
+    #[error("{} does not exist{}", kind_and_name(.0), named_by(.1.as_ref()))]
+    Missing(TemplateReference, Option<TemplateReference>),
+    /// One refers to itself, through these.
+    #[error("templates refer to each other in a circle: {}", .0.iter().map(|it| it.template_name.as_str()).collect::<Vec<_>>().join(" -> "))]
+    Circle(Vec<TemplateReference>),
+    /// Two metrics have the same name.
+    #[error("two metrics are named {0:?}: rename one of them")]
+    SameMetric(String),
+    /// Two templates give an argument different values.
+    #[error("argument {name:?} has two values, {one:?} and {other:?}: give it one")]
+    TwoValues {
+        /// The argument.
+        name: String,
+        /// One value.
+        one: String,
+        /// The other.
+        other: String,
+    },
+}
+
+fn kind_and_name(template: &TemplateReference) -> String {
+    let kind = if template.cluster_scope { "ClusterAnalysisTemplate" } else { "AnalysisTemplate" };
+    format!("{kind} {:?}", template.template_name)
+}
+
+fn named_by(template: Option<&TemplateReference>) -> String {
+    template.map(|it| format!(", but {} refers to it", kind_and_name(it))).unwrap_or_default()
+}
+
+/// Every template that these refer to, directly or not, in the order in which they are met; those that are not known are
+/// among them. Says what to look up.
+pub fn closure(
+    wanted: &[TemplateReference],
+    known: &BTreeMap<TemplateReference, AnalysisTemplateSpec>,
+) -> Vec<TemplateReference> {
+    let mut met = Vec::new();
+    let mut open: Vec<TemplateReference> = wanted.iter().rev().cloned().collect();
+    while let Some(next) = open.pop() {
+        if met.contains(&next) {
+            continue;
+        }
+        let below = known.get(&next).map(|template| template.templates.as_slice()).unwrap_or_default();
+        open.extend(below.iter().rev().cloned());
+        met.push(next);
+    }
+    met
+}
+
+/// Puts templates together: all metrics, arguments and rules of them and of those they refer to.
+pub fn flatten(
+    wanted: &[TemplateReference],
+    known: &BTreeMap<TemplateReference, AnalysisTemplateSpec>,
+) -> Result<AnalysisTemplateSpec, TemplateError> {
+    let mut flat = Flat { known, whole: AnalysisTemplateSpec::default(), taken: BTreeSet::new() };
+    for template in wanted {
+        flat.take(template, &mut Vec::new())?;
+    }
+    let mut names = BTreeSet::new();
+    match flat.whole.metrics.iter().find(|metric| !names.insert(metric.name.as_str())) {
+        Some(metric) => Err(TemplateError::SameMetric(metric.name.clone())),
+        None => Ok(flat.whole),
+    }
+}
+
+struct Flat<'a> {
+    known: &'a BTreeMap<TemplateReference, AnalysisTemplateSpec>,
+    whole: AnalysisTemplateSpec,
+    taken: BTreeSet<TemplateReference>,
+}
+
+impl Flat<'_> {
+    fn take(
+        &mut self,
+        template: &TemplateReference,
+        above: &mut Vec<TemplateReference>,
+    ) -> Result<(), TemplateError> {
+        if let Some(start) = above.iter().position(|it| it == template) {
+            let mut circle = above.split_off(start);
+            circle.push(template.clone());
+            return Err(TemplateError::Circle(circle));
+        }
+        if !self.taken.insert(template.clone()) {
+            return Ok(());
+        }
+        let Some(spec) = self.known.get(template) else {
+            return Err(TemplateError::Missing(template.clone(), above.last().cloned()));
+        };
+        self.whole.metrics.extend(spec.metrics.iter().cloned());
+        self.whole.dry_run.extend(spec.dry_run.iter().cloned());
+        self.whole.measurement_retention.extend(spec.measurement_retention.iter().cloned());
+        for argument in &spec.args {
+            self.argument(argument)?;
+        }
+        above.push(template.clone());
+        for below in &spec.templates {
+            self.take(below, above)?;
+        }
+        above.pop();
+        Ok(())
+    }
+
+    /// One argument for all templates that declare it. A value wins over none.
+    fn argument(&mut self, argument: &Argument) -> Result<(), TemplateError> {
+        let Some(known) = self.whole.args.iter_mut().find(|it| it.name == argument.name) else {
+            self.whole.args.push(argument.clone());
+            return Ok(());
+        };
+        match (&known.value, &argument.value) {
+            (Some(one), Some(other)) if one != other => Err(TemplateError::TwoValues {
+                name: argument.name.clone(),
+                one: one.clone(),
+                other: other.clone(),
+            }),
+            (None, Some(_)) if known.value_from.is_none() => {
+                *known = argument.clone();
+                Ok(())
+            }
+            (None, None) if known.value_from.is_none() => {
+                known.value_from.clone_from(&argument.value_from);
+                Ok(())
+            }
+            _ => Ok(()),
+        }
+    }
+}
