@@ -2,6 +2,7 @@
 //! what is mended.
 #![expect(
     clippy::unwrap_used,
+    clippy::panic,
     clippy::print_stdout,
     reason = "this is test code, and it prints what it counted"
 )]
