@@ -20,7 +20,7 @@ pub fn person() -> Caller {
 
 /// The requests of a deed, as things stand.
 pub fn acts(deed: &Deed, start: &Start, store: &Store) -> Vec<Act> {
-    let (set, rollout) = (start.set_key(), start.rollout_key());
+    let (set, rollout) = (start.set_key(), the_rollout(start, store));
     let spec = |resource, key: &Key, body: Value| {
         vec![Act::Patch(resource, key.clone(), Part::Whole, Patch::Merge(json!({"spec": body})))]
     };
@@ -65,6 +65,15 @@ pub fn acts(deed: &Deed, start: &Start, store: &Store) -> Vec<Act> {
         Deed::Quota(pods) => quota(*pods, &set.namespace, store),
         Deed::Pod(..) | Deed::Node(..) => Vec::new(),
         Deed::Policies(on) => policies(*on, start.holder, store),
+    }
+}
+
+/// The rollout that a person means: the one of the start, or the one that took its place.
+fn the_rollout(start: &Start, store: &Store) -> Key {
+    let key = start.rollout_key();
+    match store.get(Resource::RolloutPlugins, &key) {
+        Some(_) => key,
+        None => store.all(Resource::RolloutPlugins).next().map_or(key, |(other, _)| other.clone()),
     }
 }
 

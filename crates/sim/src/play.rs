@@ -118,6 +118,8 @@ struct Player {
     start: Start,
     controllers: Vec<Controller>,
     judge: Judge,
+    /// It was given up, because it goes in circles.
+    restless: bool,
     timeline: Timeline,
     noted: u64,
     chance: Option<Chance>,
@@ -147,6 +149,7 @@ impl Player {
             start,
             controllers: vec![first],
             judge,
+            restless: false,
             timeline: Timeline::default(),
             noted: 0,
             chance,
@@ -308,11 +311,22 @@ impl Player {
                 self.cluster.with(|server, now| judge.at_rest(now, server.store()));
                 return true;
             }
-            if Instant::now() >= until {
+            if Instant::now() >= until || self.is_restless() {
                 return false;
             }
             self.step(until).await;
         }
+    }
+
+    /// So much was decided that it goes in circles; a script takes a few hundred decisions. Said once.
+    fn is_restless(&mut self) -> bool {
+        const MOST: u64 = 20_000;
+        let decisions = self.judge.decisions();
+        if decisions >= MOST && !self.restless {
+            self.restless = true;
+            self.judge.find(self.clock.now(), "I9", format!("{decisions} decisions, and no rest"));
+        }
+        self.restless
     }
 
     /// Goes on until then, or until something is so.
@@ -322,7 +336,7 @@ impl Player {
             if self.cluster.with(|server, now| is_so(now, server.store())) {
                 return true;
             }
-            if Instant::now() >= until {
+            if Instant::now() >= until || self.is_restless() {
                 return false;
             }
             self.step(until).await;
