@@ -34,6 +34,7 @@ enum Fate {
     Lost,
     Refused(u16),
     Hangs,
+    Slow(Duration),
 }
 
 /// One controller's line to the server.
@@ -98,6 +99,7 @@ impl Line {
             Fault::Lose(count) => (count, Fate::Lost),
             Fault::Refuse(count, code) => (count, Fate::Refused(*code)),
             Fault::Hang(count) => (count, Fate::Hangs),
+            Fault::Slow(count, time) => (count, Fate::Slow(*time)),
             Fault::Late(..) | Fault::Relist | Fault::Repeat | Fault::Stop(_) | Fault::Clock(_) => {
                 return false;
             }
@@ -209,7 +211,7 @@ where
                 Fate::CrashBefore => return line.crash().await,
                 Fate::Refused(code) => return Ok(refused(code)),
                 Fate::Hangs => return std::future::pending().await,
-                Fate::Answered | Fate::CrashAfter | Fate::Lost => {}
+                Fate::Answered | Fate::CrashAfter | Fate::Lost | Fate::Slow(_) => {}
             }
             let what = format!("{} {}", request.method(), request.uri().path());
             let is_watch = request.uri().query().is_some_and(|query| query.contains("watch=true"));
@@ -221,6 +223,7 @@ where
                 Fate::CrashAfter => line.crash().await,
                 Fate::Lost => Err("the connection was closed before the answer came".into()),
                 _ => {
+                    let lag = if let Fate::Slow(time) = fate { time } else { lag };
                     if !lag.is_zero() {
                         tokio::time::sleep(lag).await;
                     }

@@ -267,7 +267,8 @@ impl Player {
             | Fault::CrashAfter(_)
             | Fault::Lose(_)
             | Fault::Refuse(..)
-            | Fault::Hang(_) => {}
+            | Fault::Hang(_)
+            | Fault::Slow(..) => {}
         }
     }
 

@@ -196,6 +196,8 @@ pub enum Fault {
     Refuse(u32, u16),
     /// The n-th request is not done, and not answered.
     Hang(u32),
+    /// The n-th request is done, but its answer takes so long.
+    Slow(u32, Duration),
     /// Every change reaches the controller late, for as long as it says.
     Late(Duration, Duration),
     /// The watches end, and everything is listed again.
@@ -388,6 +390,7 @@ impl fmt::Display for Fault {
             Self::Lose(number) => write!(out, "fault lose {number}"),
             Self::Refuse(number, code) => write!(out, "fault refuse {number} {code}"),
             Self::Hang(number) => write!(out, "fault hang {number}"),
+            Self::Slow(number, time) => write!(out, "fault slow {number} {}", Written(*time)),
             Self::Late(by, time) => write!(out, "fault late {} {}", Written(*by), Written(*time)),
             Self::Relist => out.write_str("fault relist"),
             Self::Repeat => out.write_str("fault repeat"),
@@ -410,6 +413,7 @@ impl Fault {
             Self::Refuse(_, 503) => "503",
             Self::Refuse(..) => "other refusal",
             Self::Hang(_) => "no answer",
+            Self::Slow(..) => "slow answer",
             Self::Late(..) => "late watch",
             Self::Relist => "watch lost",
             Self::Repeat => "event repeated",

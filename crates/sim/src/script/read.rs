@@ -177,14 +177,15 @@ fn fault(words: &[&str]) -> Result<Fault, Expected> {
         ["lose", count] => Fault::Lose(number(count)?),
         ["refuse", count, code] => Fault::Refuse(number(count)?, number(code)?),
         ["hang", count] => Fault::Hang(number(count)?),
+        ["slow", count, time] => Fault::Slow(number(count)?, duration(time)?),
         ["late", by, time] => Fault::Late(duration(by)?, duration(time)?),
         ["relist"] => Fault::Relist,
         ["repeat"] => Fault::Repeat,
         ["stop", time] => Fault::Stop(duration(time)?),
         ["clock", seconds] => Fault::Clock(number(seconds)?),
         _ => {
-            return Err("expected crash-before N, crash-after N, lose N, refuse N CODE, hang N, late TIME TIME, relist, \
-                        repeat, stop TIME or clock SECONDS"
+            return Err("expected crash-before N, crash-after N, lose N, refuse N CODE, hang N, slow N TIME, late TIME TIME, \
+                        relist, repeat, stop TIME or clock SECONDS"
                 .to_owned());
         }
     })
