@@ -6,35 +6,30 @@ use windlass_bed::{Deeds, Ending, Story, World, bed, test, until};
 use crate::alone;
 
 /// Tells a story, with trouble in the middle of it.
-async fn tell(name: &str, story: Story, trouble: impl AsyncFnOnce(&World)) -> (Ending, Deeds) {
+async fn tell(name: &str, story: Story, trouble: impl AsyncFnOnce(&World)) -> (Ending, Deeds, Vec<String>) {
     let mut told = None;
     test(name, async |world| {
         let record = world.record().await;
         story.begin(world).await;
         tokio::join!(story.play(world), trouble(world));
         let ending = world.until_settled("web").await;
-        told = Some((ending, world.deeds("web", &record).await));
-        print_deletions(world).await;
+        told = Some((ending, world.deeds("web", &record).await, deletions(world).await));
     })
     .await;
     told.unwrap()
 }
 
-/// Shown with a failure: who had which pod deleted.
-async fn print_deletions(world: &World) {
+/// Who had which pod deleted, and when: what one has to know when pods went otherwise.
+async fn deletions(world: &World) -> Vec<String> {
     world.until_audited().await;
-    let Some(log) = bed().audit_log.as_deref() else { return };
+    let Some(log) = bed().audit_log.as_deref() else { return Vec::new() };
     let of_pods = |it: &Request| it.verb == "delete" && it.object().resource == "pods";
-    for request in audit::since(log, 0).into_iter().filter(of_pods) {
-        let object = request.object();
-        if object.namespace == world.namespace {
-            let code = request.response_status.map(|answer| answer.code);
-            println!(
-                "{}: {} deletes {}: {code:?}",
-                request.request_received_timestamp, request.user.username, object.name
-            );
-        }
-    }
+    let told = |it: Request| {
+        let (at, who, name) = (it.request_received_timestamp, &it.user.username, it.object().name);
+        format!("{at}: {who} deletes {name}: {:?}", it.response_status.as_ref().map(|answer| answer.code))
+    };
+    let here = |it: &Request| of_pods(it) && it.object().namespace == world.namespace;
+    audit::since(log, 0).into_iter().filter(here).map(told).collect()
 }
 
 /// Tells a story undisturbed and with trouble, and compares.
@@ -42,11 +37,11 @@ async fn ends_alike(story: Story, trouble: impl AsyncFnOnce(&World)) {
     if bed().etcd.is_none() {
         return;
     }
-    let (ending, deeds) = tell("undisturbed", story, async |_| ()).await;
-    let (disturbed_ending, disturbed_deeds) = tell("disturbed", story, trouble).await;
+    let (ending, deeds, _) = tell("undisturbed", story, async |_| ()).await;
+    let (disturbed_ending, disturbed_deeds, deletions) = tell("disturbed", story, trouble).await;
     assert_eq!(disturbed_ending, ending);
     let differences = disturbed_deeds.differences(&deeds);
-    assert!(differences.is_empty(), "{differences:#?}");
+    assert!(differences.is_empty(), "{differences:#?}\n{deletions:#?}");
 }
 
 /// Stops, starts or restarts a part of the control plane; others go on meanwhile.
