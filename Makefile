@@ -31,7 +31,7 @@ conformance: testbed build ## Compare the simulator with real control planes, wi
 	@WINDLASS_CONFORMANCE=all WINDLASS_TEST_HOLD=partition $(CARGO) test --quiet --package windlass-cluster-tests --test scenarios -- --nocapture
 
 .PHONY: mutations
-mutations: ## Put deliberate bugs in, one at a time, and see that the simulator catches each (about 40 minutes)
+mutations: ## Put deliberate bugs in, one at a time, and see that the simulator catches each (about 30 minutes)
 	@tests/mutations/run $(ARGS)
 
 .PHONY: lint
