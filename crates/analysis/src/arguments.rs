@@ -50,7 +50,7 @@ pub fn merge(declared: &[Argument], given: &[Argument]) -> (Vec<Argument>, Vec<S
     (merged, unknown)
 }
 
-/// The values of arguments by name; `secrets` has those that come from elsewhere.
+/// The values of arguments by name; `resolved` has those that come from elsewhere.
 pub fn values(
     arguments: &[Argument],
     resolved: &BTreeMap<String, String>,

@@ -125,10 +125,8 @@ pub struct Program {
 /// Reads an expression and finds what is wrong with it without knowing the result.
 pub fn compile(text: &str) -> Result<Program, CompileError> {
     let written = parser::parse(text)?;
-    checker::check(&written, &Nature::Unknown)?;
+    let asks_for_nan = checker::check(&written, &Nature::Unknown)?.asks_for_nan;
     let folded = fold::fold(written.clone())?;
-    let asks_for_nan =
-        lexer::tokens(text)?.iter().any(|it| it.token == lexer::Token::Name("isNaN".to_owned()));
     Ok(Program { written, folded, asks_for_nan })
 }
 

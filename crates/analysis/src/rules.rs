@@ -62,7 +62,7 @@ pub enum Length {
     Endless,
 }
 
-/// What a value is judged by: a text and what it means.
+/// What a value is judged by.
 #[derive(Clone, Debug, Default)]
 pub struct Conditions {
     /// True when a value is good.

@@ -16,14 +16,21 @@ pub(super) struct Checked {
     /// Where two integers or two texts are compared for sure, or an integer is looked for. The library does that without
     /// looking at kinds, which shows if a value is not what it was known to be, as the index of nothing found.
     pub(super) strict: BTreeSet<usize>,
+    /// `isNaN` is called somewhere.
+    pub(super) asks_for_nan: bool,
 }
 
 /// Checks a whole expression, given the nature of the result.
 pub(super) fn check(node: &Node, result: &Nature) -> Result<Checked, Problem> {
-    let mut checker =
-        Checker { result, variables: Vec::new(), collections: Vec::new(), strict: BTreeSet::new() };
+    let mut checker = Checker {
+        result,
+        variables: Vec::new(),
+        collections: Vec::new(),
+        strict: BTreeSet::new(),
+        asks_for_nan: false,
+    };
     let nature = checker.visit(node)?;
-    Ok(Checked { nature, strict: checker.strict })
+    Ok(Checked { nature, strict: checker.strict, asks_for_nan: checker.asks_for_nan })
 }
 
 struct Checker<'a> {
@@ -32,6 +39,7 @@ struct Checker<'a> {
     /// What the predicates around this spot go over, innermost last.
     collections: Vec<Nature>,
     strict: BTreeSet<usize>,
+    asks_for_nan: bool,
 }
 
 impl<'a> Checker<'a> {
@@ -196,6 +204,7 @@ impl<'a> Checker<'a> {
         arguments: &'a [Node],
     ) -> Result<Nature, Problem> {
         let natures = arguments.iter().map(|argument| self.visit(argument)).collect::<Result<Vec<_>, _>>()?;
+        self.asks_for_nan |= signature.function == Function::IsNan;
         if signature.function == Function::Get {
             return get(position, &natures);
         }
