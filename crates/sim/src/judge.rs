@@ -11,7 +11,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use jiff::{SignedDuration, Timestamp};
 use serde_json::Value;
 use windlass_controller::{Look, Witness};
-use windlass_engine::{Intents, Move, Observation, PodState, Seen, audit, decide};
+use windlass_engine::{Intents, Seen, audit, decide};
 
 use crate::object::{self, Key, at, is_going, later, number, text};
 use crate::resource::Resource;
@@ -52,8 +52,6 @@ struct Record {
     /// Pods that a controller deleted: by name, the uid and whether its successor was available since.
     freed: BTreeMap<String, Freed>,
     freed_uids: BTreeSet<String>,
-    /// How long a pod has to be ready, when that was last looked at.
-    min_ready: i64,
     people: people::People,
 }
 
@@ -148,7 +146,6 @@ impl Record {
     fn pod(&mut self, now: Timestamp, store: &Store, change: &Change, ours: bool) {
         let (name, uid) = (change.key.name.clone(), object::uid(&change.object).to_owned());
         let min_ready = self.min_ready(store, &change.key.namespace);
-        self.min_ready = min_ready;
         // Its successor may have become available between two changes, by time alone.
         let came_up = |pod: &Value| is_available(now, pod, min_ready);
         if let Some(freed) = self.freed.get_mut(&name)
@@ -169,19 +166,6 @@ impl Record {
     fn min_ready(&self, store: &Store, namespace: &str) -> i64 {
         let set = store.within(Resource::StatefulSets, namespace).next().filter(|_| !self.clock_moved);
         set.and_then(|(_, set)| number(set, &["spec", "minReadySeconds"])).unwrap_or_default()
-    }
-
-    /// A successor that was available when it was last seen has come back, whatever befell it since: nobody can know more.
-    fn believe(&mut self, now: Timestamp, seen: &Observation) {
-        for pod in seen.pods() {
-            let ready =
-                matches!(pod.state, PodState::Ready { .. }) && later(pod.since, self.min_ready) <= now;
-            if let Some(freed) = self.freed.get_mut(pod.name.as_str()).filter(|_| ready)
-                && freed.uid != pod.uid.as_str()
-            {
-                freed.replaced = true;
-            }
-        }
     }
 
     /// I2, the memory before the act, and one pod at a time.
@@ -262,23 +246,22 @@ impl Witness for Judge {
                 record.seen.insert(pod.uid.to_string());
             }
         }
-        if matches!(look.decision.next, Some(Move::Free(_))) {
-            record.believe(look.now, seen);
-        }
         for violation in audit(look.now, plan, seen, look.memo, look.intents, look.decision) {
             record.find(look.now, "audit", format!("{violation:?}"));
         }
         if look.decision.lift_pause {
             return;
         }
-        // Rule 7: as long as nothing but time changes, and with what was decided remembered, there is nothing new to
-        // remember or to tell.
-        let moment = just_before_the_next_look(look);
-        let again = decide(moment, Ok(plan), look.seen, &look.decision.memo, &Intents::default());
-        if again.memo != look.decision.memo || !again.announcements.is_empty() {
-            let (told, before, after) = (&again.announcements, &look.decision.memo, &again.memo);
-            let what = format!("a look at {moment} tells {told:?}, remembers {after:?} and not {before:?}");
-            record.find(look.now, "rule 7", what);
+        // Rule 7: with what was decided remembered there is nothing new to remember or to tell; neither now nor later, as
+        // long as time alone changes nothing.
+        for moment in [look.now, just_before_the_next_look(look)] {
+            let again = decide(moment, Ok(plan), look.seen, &look.decision.memo, &Intents::default());
+            if again.memo != look.decision.memo || !again.announcements.is_empty() {
+                let (told, before, after) = (&again.announcements, &look.decision.memo, &again.memo);
+                let what =
+                    format!("a look at {moment} tells {told:?}, remembers {after:?} and not {before:?}");
+                record.find(look.now, "rule 7", what);
+            }
         }
     }
 }

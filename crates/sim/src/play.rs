@@ -31,7 +31,7 @@ use crate::trace::Checkpoint;
 use controller::Controller;
 
 pub use end::holds;
-pub(crate) use end::{amends, furnish, help, holds_for_a_time};
+pub(crate) use end::{Help, amends, furnish, help};
 
 pub use attend::{Attendance, Attended, Over, attend};
 
@@ -424,14 +424,10 @@ impl Player {
         for round in 0..ROUNDS {
             self.pass(Duration::from_secs(1200)).await;
             self.rest().await;
-            let (help, holds) = self
-                .cluster
-                .with(|server, _| (help(server.store(), round), holds_for_a_time(server.store())));
-            let Some(help) = help else {
-                if holds {
-                    continue;
-                }
-                break;
+            let help = match self.cluster.with(|server, _| help(server.store(), round)) {
+                Help::Deed(help) => help,
+                Help::Time => continue,
+                Help::Nothing => break,
             };
             self.deed(&help);
             if let Deed::Image(_) = help {

@@ -18,7 +18,7 @@ use crate::clock::VirtualClock;
 use crate::deed;
 use crate::fault::{Faulty, Line as Wire};
 use crate::judge::{Judge, Violation};
-use crate::play::{Statistics, amends, furnish, help, holds, holds_for_a_time};
+use crate::play::{Help, Statistics, amends, furnish, help, holds};
 use crate::script::{Condition, Deed, Fault, Line, Script};
 use crate::server::Caller;
 use crate::service::Cluster;
@@ -183,14 +183,10 @@ impl Rehearsal {
         }
         for round in 0..ROUNDS {
             sleep(ROUND).await;
-            let (help, holds) = self
-                .cluster
-                .with(|server, _| (help(server.store(), round), holds_for_a_time(server.store())));
-            let Some(help) = help else {
-                if holds {
-                    continue;
-                }
-                break;
+            let help = match self.cluster.with(|server, _| help(server.store(), round)) {
+                Help::Deed(help) => help,
+                Help::Time => continue,
+                Help::Nothing => break,
             };
             self.deed(&help);
             if let Deed::Image(_) = help {

@@ -35,33 +35,38 @@ pub(crate) fn amends(start: &Start, ordered: &BTreeSet<String>) -> Vec<Deed> {
     amends
 }
 
-/// Whether a pause ends by itself: nobody has to help, but it is not over either.
-pub(crate) fn holds_for_a_time(store: &Store) -> bool {
-    let waits = rollout(store).map(|(_, rollout)| list(rollout, &["status", "waits"])).unwrap_or_default();
-    waits.iter().any(|wait| text(wait, &["reason"]) == Some("HoldUntil"))
+/// What a run needs that nobody disturbs any more.
+pub(crate) enum Help {
+    /// A person.
+    Deed(Deed),
+    /// Time: a pause that ends by itself.
+    Time,
+    /// Nothing.
+    Nothing,
 }
 
 /// What would help, as the status says it: a promotion, pods, the end of a bad version, or another version at last.
-pub(crate) fn help(store: &Store, round: usize) -> Option<Deed> {
-    let (_, rollout) = rollout(store)?;
+pub(crate) fn help(store: &Store, round: usize) -> Help {
+    let Some((_, rollout)) = rollout(store) else { return Help::Nothing };
     let waits = list(rollout, &["status", "waits"]);
     let reasons: Vec<&str> = waits.iter().filter_map(|wait| text(wait, &["reason"])).collect();
     if reasons.contains(&"HoldForPerson") {
-        return Some(Deed::Promote);
+        return Help::Deed(Deed::Promote);
     }
     let set = store.all(Resource::StatefulSets).next().map(|(_, set)| set);
     if set.is_some_and(|set| number(set, &["spec", "replicas"]) == Some(0))
         && told(rollout, "phase") != "Healthy"
     {
-        return Some(Deed::Scale(3));
+        return Help::Deed(Deed::Scale(3));
     }
     // Pods that do not get ready with nobody disturbing: a bad version. Where stable is bad as well, a broken pod of it
     // keeps the next version from entering, and only all at once helps.
     let stands = reasons.iter().any(|reason| matches!(*reason, "WaitingForPods" | "OneAtATime"));
     match round % 3 {
-        _ if !stands => None,
-        0 | 1 => Some(Deed::Abort),
-        _ => Some(Deed::Image(format!("app:v{}", 100 + round))),
+        _ if !stands && reasons.contains(&"HoldUntil") => Help::Time,
+        _ if !stands => Help::Nothing,
+        0 | 1 => Help::Deed(Deed::Abort),
+        _ => Help::Deed(Deed::Image(format!("app:v{}", 100 + round))),
     }
 }
 
