@@ -4,8 +4,8 @@ mod world;
 
 use jiff::SignedDuration;
 use windlass_engine::{
-    Amount, Announcement, Answer, Deadline, Expose, Hold, Intent, Intents, Journey, Part, Plan, PodUid,
-    Rejection, Rounding, Seen, Stage, Standing, decide,
+    Amount, Announcement, Answer, Deadline, Expose, Exposure, Hold, Intent, Intents, Journey, Move, Part,
+    Plan, PodUid, Rejection, Rounding, Seen, Stage, Standing, audit, decide,
 };
 use world::driver::Crash;
 use world::{Driver, Rules, World, revision};
@@ -232,9 +232,8 @@ fn a_run_that_begins_at_the_moment_of_the_former_does_not_take_its_record_for_it
     assert_ne!(former, Some(run.started_at));
 }
 
-/// Found by the simulator: the same with the template put back; nobody would have freed them once the run had ended.
-#[test]
-fn a_return_frees_surplus_pods_that_are_stuck_and_does_not_end_before() {
+/// Two broken pods of the target stand beyond the wanted number, and the template is put back.
+fn put_back_with_broken_pods_beyond_the_wanted_number() -> Driver {
     let mut driver = changed(Rules::default(), 4, plan(50));
     driver.run();
     driver.world.broken = Some(revision("B"));
@@ -242,6 +241,13 @@ fn a_return_frees_surplus_pods_that_are_stuck_and_does_not_end_before() {
     driver.world.make_fail(3);
     driver.world.scale(1);
     driver.world.change_template("A");
+    driver
+}
+
+/// Found by the simulator: the same with the template put back; nobody would have freed them once the run had ended.
+#[test]
+fn a_return_frees_surplus_pods_that_are_stuck_and_does_not_end_before() {
+    let mut driver = put_back_with_broken_pods_beyond_the_wanted_number();
     assert_eq!(driver.run().standing, Standing::Healthy);
     assert_eq!((driver.world.on("A"), driver.world.on("B")), (vec![0], vec![]));
     assert!(driver.told.contains(&Announcement::Returned { stable: revision("A") }));
@@ -250,13 +256,7 @@ fn a_return_frees_surplus_pods_that_are_stuck_and_does_not_end_before() {
 /// Found by the soak: each look took the deletion of such a pod for a new one, and so for progress.
 #[test]
 fn a_surplus_pod_that_is_freed_is_progress_once() {
-    let mut driver = changed(Rules::default(), 4, plan(50));
-    driver.run();
-    driver.world.broken = Some(revision("B"));
-    driver.world.make_fail(2);
-    driver.world.make_fail(3);
-    driver.world.scale(1);
-    driver.world.change_template("A");
+    let mut driver = put_back_with_broken_pods_beyond_the_wanted_number();
     driver.world.sync();
     for _ in 0..5 {
         driver.look();
@@ -270,4 +270,38 @@ fn a_surplus_pod_that_is_freed_is_progress_once() {
     let seen = Seen::Workload(seen);
     let again = decide(later, Ok(&driver.plan), &seen, &driver.memo, &Intents::default());
     assert_eq!(again.memo, driver.memo);
+}
+
+/// Found by the soak, and right: what was freed for one target has to go once more when the template is put back.
+#[test]
+fn a_pod_that_was_freed_for_the_target_may_be_freed_again_when_the_template_is_put_back() {
+    let mut driver = changed(Rules::default(), 4, plan(50));
+    driver.run();
+    driver.world.broken = Some(revision("B"));
+    driver.world.make_fail(3);
+    driver.world.change_template("C");
+    driver.world.sync();
+    let freed = |driver: &Driver| driver.memo.run.as_ref().map(|run| run.freed.len()).unwrap_or_default();
+    for _ in 0..20 {
+        driver.look();
+        if freed(&driver) > 0 {
+            break;
+        }
+        driver.world.tend();
+    }
+    assert_eq!(freed(&driver), 1, "the broken pod is freed for the new version");
+    driver.world.broken = Some(revision("C"));
+    for _ in 0..5 {
+        driver.world.tend();
+    }
+    driver.world.change_template("A");
+    driver.world.sync();
+    // Every pod is let go already, so the decision that turns round frees as well.
+    let mut seen = driver.world.observe();
+    seen.exposure = Exposure::First(4);
+    let none = Intents::default();
+    let decision =
+        decide(driver.world.now, Ok(&driver.plan), &Seen::Workload(seen.clone()), &driver.memo, &none);
+    assert!(matches!(&decision.next, Some(Move::Free(pod)) if pod.name.as_str() == "web-3"), "{decision:?}");
+    assert_eq!(audit(driver.world.now, &driver.plan, &seen, &driver.memo, &none, &decision), []);
 }
