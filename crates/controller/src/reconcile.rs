@@ -425,13 +425,10 @@ async fn carry_out(
                 return Err(undone(context, key, &patch));
             }
         }
-        Write::DeletePod(pod) => {
-            let version = snapshot.version_of(&pod.uid);
-            match context.writer.delete_pod(&key.namespace, &pod, version).await? {
-                Some(answer) => take_in(context, &answer),
-                None => context.caches.write().pod_is_going(snapshot, pod.uid.as_str()),
-            }
-        }
+        Write::DeletePod(deletion) => match context.writer.delete_pod(&key.namespace, &deletion).await? {
+            Some(answer) => take_in(context, &answer),
+            None => context.caches.write().pod_is_going(snapshot, deletion.pod.uid.as_str()),
+        },
     }
     Ok(())
 }

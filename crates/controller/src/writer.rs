@@ -15,8 +15,7 @@ use thiserror::Error;
 use tokio::time::Instant;
 use windlass_api::WorkloadKind;
 use windlass_api::rollout_plugin::{RolloutPlugin, RolloutPluginStatus};
-use windlass_engine::PodRef;
-use windlass_workloads::WorkloadPatch;
+use windlass_workloads::{PodDeletion, WorkloadPatch};
 
 use crate::cache::Key;
 use crate::doubt::{Doubts, Object};
@@ -166,13 +165,11 @@ impl Writer {
         }
     }
 
-    /// Deletes one pod, no other of that name, and only as it was seen: a pod that was down may have come up meanwhile.
-    /// Answers with the pod as it is now, if it still exists.
+    /// Deletes one pod. Answers with the pod as it is now, if it still exists.
     pub(crate) async fn delete_pod(
         &self,
         namespace: &str,
-        pod: &PodRef,
-        version: Option<u64>,
+        PodDeletion { pod, version }: &PodDeletion,
     ) -> Result<Option<Pod>, WriteError> {
         let api: Api<Pod> = Api::namespaced(self.client.clone(), namespace);
         let only_this = Preconditions {

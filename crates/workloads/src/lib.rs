@@ -21,7 +21,7 @@ pub use rights::{Place, RIGHTS, Right, rights_table};
 pub use stateful_set::{HOLD, StatefulSetView, UpdateStrategy};
 pub use view::{KnownPod, Owner, PodView, RevisionView, Snapshot, Workload};
 pub use within::first_difference;
-pub use write::{WorkloadPatch, Write};
+pub use write::{PodDeletion, WorkloadPatch, Write};
 
 use windlass_api::WorkloadTarget;
 use windlass_engine::{Move, Observation, Refusal, RolloutName};
@@ -41,7 +41,7 @@ pub fn observe(snapshot: &Snapshot, rollout: &RolloutName, hold: Holder) -> Resu
 /// The one request that makes a move.
 pub fn write(snapshot: &Snapshot, rollout: &RolloutName, hold: Holder, next: &Move) -> Write {
     match &snapshot.workload {
-        Workload::StatefulSet(set) => stateful_set::write(set, rollout, hold, next),
+        Workload::StatefulSet(set) => stateful_set::write(set, snapshot, rollout, hold, next),
     }
 }
 

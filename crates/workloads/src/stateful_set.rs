@@ -16,7 +16,7 @@ use windlass_engine::{
 use crate::conditional::{Conditional, Mark};
 use crate::policies::Holder;
 use crate::view::{KnownPod, PodView, RevisionView, Snapshot, label};
-use crate::write::{WorkloadPatch, Write};
+use crate::write::{PodDeletion, WorkloadPatch, Write};
 use crate::{HELD_ANNOTATION, ROLLOUT_LABEL};
 
 /// The partition that holds every pod: above any number of replicas, so that a scale-up gives stable pods too.
@@ -271,7 +271,13 @@ fn available_at(set: &StatefulSetView, ready_since: Timestamp) -> Timestamp {
 }
 
 /// The one request that makes a move.
-pub(crate) fn write(set: &StatefulSetView, rollout: &RolloutName, hold: Holder, next: &Move) -> Write {
+pub(crate) fn write(
+    set: &StatefulSetView,
+    snapshot: &Snapshot,
+    rollout: &RolloutName,
+    hold: Holder,
+    next: &Move,
+) -> Write {
     let claimed = conditional(set).mark(&set.rollout_mark(), Some(rollout.as_str()));
     match next {
         Move::Claim => match hold {
@@ -284,7 +290,9 @@ pub(crate) fn write(set: &StatefulSetView, rollout: &RolloutName, hold: Holder, 
             let marked = claimed.mark(&set.held_mark(), Some(&mark));
             patch(set, set_partition(set, marked, set.partition_for(*exposure)), Some(*exposure))
         }
-        Move::Free(pod) => Write::DeletePod(pod.clone()),
+        Move::Free(pod) => {
+            Write::DeletePod(PodDeletion { pod: pod.clone(), version: snapshot.version_of(&pod.uid) })
+        }
         Move::Release => {
             let released = claimed.mark(&set.held_mark(), None);
             let rest = match hold {

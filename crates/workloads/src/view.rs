@@ -64,7 +64,7 @@ pub struct Snapshot {
 
 impl Snapshot {
     /// The version in which a pod was seen.
-    pub fn version_of(&self, pod: &PodUid) -> Option<u64> {
+    pub(crate) fn version_of(&self, pod: &PodUid) -> Option<u64> {
         self.pods.iter().find(|it| &it.uid == pod).and_then(|it| it.version)
     }
 }

@@ -9,8 +9,18 @@ use windlass_engine::{Exposure, PodRef};
 pub enum Write {
     /// A patch of the workload that tests first what it rests on.
     PatchWorkload(WorkloadPatch),
-    /// The deletion of one pod, and of no other of that name.
-    DeletePod(PodRef),
+    /// The deletion of one pod.
+    DeletePod(PodDeletion),
+}
+
+/// The deletion of one pod, of no other of that name, and only as it was seen: one that was down may have come up
+/// meanwhile.
+#[derive(Clone, Debug, PartialEq)]
+pub struct PodDeletion {
+    /// Which.
+    pub pod: PodRef,
+    /// The version in which it was seen, if that is known.
+    pub version: Option<u64>,
 }
 
 /// A JSON patch of a workload. It opens with its preconditions: see `guarded`.

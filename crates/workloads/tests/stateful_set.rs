@@ -11,8 +11,8 @@ use windlass_engine::{
     Exposure, Move, Observation, PodName, PodRef, PodState, PodUid, Record, Refusal, RolloutName,
 };
 use windlass_workloads::{
-    Holder, KnownPod, PodView, RevisionView, Snapshot, StatefulSetView, Workload, Write, give_back, observe,
-    write,
+    Holder, KnownPod, PodDeletion, PodView, RevisionView, Snapshot, StatefulSetView, Workload, Write,
+    give_back, observe, write,
 };
 
 /// A set of three pods on `web-a`, changed by `patch`.
@@ -49,7 +49,7 @@ fn pod(name: &str, revision: &str, status: &Value) -> KnownPod {
     });
     merge(&mut pod["status"], status);
     let pod: Pod = serde_json::from_value(pod).unwrap();
-    PodView::of(&pod).into()
+    KnownPod { version: Some(7), view: Arc::new(PodView::of(&pod)) }
 }
 
 fn ready() -> Value {
@@ -246,7 +246,9 @@ fn in_lines(write: &Write) -> String {
                 patch.patch.iter().map(|line| serde_json::to_string(line).unwrap()).collect();
             format!("PATCH {} {}\n    {}", patch.kind.as_str(), patch.name, lines.join("\n    "))
         }
-        Write::DeletePod(pod) => format!("DELETE pod {} only if uid is {}", pod.name, pod.uid),
+        Write::DeletePod(PodDeletion { pod, version }) => {
+            format!("DELETE pod {} only if uid is {} and version is {version:?}", pod.name, pod.uid)
+        }
     }
 }
 
