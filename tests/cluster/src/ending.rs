@@ -28,7 +28,7 @@ pub struct Ending {
 /// What happened on the way.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Deeds {
-    /// The pods that were sent away, by revision, in their order.
+    /// The pods that went, by revision, in their order.
     pub went: BTreeMap<String, Vec<String>>,
     /// How often each event was told.
     pub events: BTreeMap<(String, String), usize>,
@@ -88,7 +88,7 @@ impl World {
     pub async fn deeds(&self, name: &str, record: &Record) -> Deeds {
         let mut deeds = Deeds::default();
         for revision in record.sightings().into_iter().map(|sighting| sighting.revision) {
-            let went = record.sent_away(&revision);
+            let went = record.went(&revision);
             if !went.is_empty() {
                 deeds.went.insert(revision, went);
             }

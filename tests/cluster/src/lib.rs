@@ -31,5 +31,5 @@ pub use history::{Faults, History};
 pub use proxy::{Disturbance, Passed, Proxy};
 pub use record::{Record, Sighting};
 pub use story::Story;
-pub use wait::{DEADLINE, asked, until, until_within};
+pub use wait::{DEADLINE, asked, before_the_next_try, found_within, until, until_within};
 pub use world::{World, test, test_without_controller};

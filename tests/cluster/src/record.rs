@@ -2,7 +2,6 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::{Arc, Mutex};
-use std::time::Duration;
 
 use futures::StreamExt;
 use k8s_openapi::api::core::v1::Pod;
@@ -10,8 +9,7 @@ use kube::runtime::watcher::{self, Event, watcher};
 use kube::{Api, Client};
 use tokio::task::JoinHandle;
 
-/// How soon the server is asked again that went away in the middle of a record.
-const BETWEEN_TRIES: Duration = Duration::from_millis(50);
+use crate::wait::before_the_next_try;
 
 /// One state of one pod.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -66,7 +64,7 @@ impl Record {
                     }
                     Err(_) => {
                         drop(sightings);
-                        tokio::time::sleep(BETWEEN_TRIES).await;
+                        before_the_next_try().await;
                     }
                 }
             }
@@ -125,8 +123,7 @@ impl Record {
         self.each_once(revision, |sighting| sighting.terminating)
     }
 
-    /// The same without those that were gone before anybody saw them go. A pod that runs is seen to go first; but a kwok
-    /// that was just started may delete a pod twice by its name, and takes the successor the second time.
+    /// The same without those that were gone before anybody saw them go.
     pub fn sent_away(&self, revision: &str) -> Vec<String> {
         self.each_once(revision, |sighting| sighting.terminating && !sighting.gone)
     }

@@ -7,6 +7,8 @@ use tokio::time::{Instant, sleep};
 /// How long a condition may take before the test fails. Generous: the machine may be busy.
 pub const DEADLINE: Duration = Duration::from_secs(120);
 const BETWEEN_LOOKS: Duration = Duration::from_millis(25);
+/// How soon a server that went away is asked again.
+const BETWEEN_TRIES: Duration = Duration::from_millis(50);
 
 /// Waits until `look` finds something.
 pub async fn until<T>(what: &str, look: impl AsyncFnMut() -> Option<T>) -> T {
@@ -14,15 +16,27 @@ pub async fn until<T>(what: &str, look: impl AsyncFnMut() -> Option<T>) -> T {
 }
 
 /// Waits until `look` finds something, for so long.
-pub async fn until_within<T>(deadline: Duration, what: &str, mut look: impl AsyncFnMut() -> Option<T>) -> T {
+pub async fn until_within<T>(deadline: Duration, what: &str, look: impl AsyncFnMut() -> Option<T>) -> T {
+    let found = found_within(deadline, look).await;
+    assert!(found.is_some(), "waited {} s in vain until {what}", deadline.as_secs());
+    found.unwrap()
+}
+
+/// What `look` finds, if it finds something in this time.
+pub async fn found_within<T>(deadline: Duration, mut look: impl AsyncFnMut() -> Option<T>) -> Option<T> {
     let start = Instant::now();
     loop {
-        if let Some(found) = look().await {
+        let found = look().await;
+        if found.is_some() || start.elapsed() >= deadline {
             return found;
         }
-        assert!(start.elapsed() < deadline, "waited {} s in vain until {what}", deadline.as_secs());
         sleep(BETWEEN_LOOKS).await;
     }
+}
+
+/// Before a server that went away is asked again.
+pub async fn before_the_next_try() {
+    sleep(BETWEEN_TRIES).await;
 }
 
 /// What the API server answers; it is asked again while it is away.

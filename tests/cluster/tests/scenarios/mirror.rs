@@ -10,13 +10,12 @@ use kube::runtime::watcher::{self, Event, watcher};
 use kube::{Api, Client};
 use tokio::task::JoinHandle;
 use tokio::time::Instant;
+use windlass_bed::before_the_next_try;
 use windlass_sim::{Resource, Store};
 
 /// What is watched: what a trace tells of, and what deeds look at.
 const WATCHED: [Resource; 5] =
     [Resource::Pods, Resource::StatefulSets, Resource::RolloutPlugins, Resource::Events, Resource::Quotas];
-/// How soon a watch that broke begins anew.
-const BETWEEN_TRIES: Duration = Duration::from_millis(50);
 
 /// A namespace as its watches show it; they end with this value.
 pub(crate) struct Mirror {
@@ -96,7 +95,7 @@ async fn watch(
                 continue;
             }
             Err(_) => {
-                tokio::time::sleep(BETWEEN_TRIES).await;
+                before_the_next_try().await;
                 continue;
             }
         };

@@ -8,7 +8,7 @@ use kube::Client;
 use kube::client::Body;
 use serde_json::{Value, json};
 use tokio::time::{Instant, sleep};
-use windlass_bed::World;
+use windlass_bed::{World, found_within};
 use windlass_sim::actors::Act;
 use windlass_sim::script::{Behaviour, Condition, Deed, Line, Script};
 use windlass_sim::start::Start;
@@ -20,7 +20,6 @@ use crate::mirror::Mirror;
 const PATIENCE: Duration = Duration::from_secs(90);
 /// Nothing has changed for so long: nothing will. Texts are stored a second late.
 const QUIET: Duration = Duration::from_secs(3);
-const BETWEEN_LOOKS: Duration = Duration::from_millis(25);
 
 /// What came of a script.
 pub(crate) struct Played {
@@ -75,19 +74,16 @@ impl Player<'_> {
     async fn wait(&mut self, condition: &Condition) -> Result<(), String> {
         let began = Instant::now();
         let is_quiet = *condition == Condition::Quiet;
-        loop {
+        let is_so = async || {
             let so = if is_quiet {
                 self.mirror.quiet_for().min(began.elapsed()) >= QUIET
             } else {
                 self.mirror.with(|store| holds(condition, Timestamp::now(), store))
             };
-            if so {
-                break;
-            }
-            if began.elapsed() > PATIENCE {
-                return Err(format!("`wait {condition}` never came"));
-            }
-            sleep(BETWEEN_LOOKS).await;
+            so.then_some(())
+        };
+        if found_within(PATIENCE, is_so).await.is_none() {
+            return Err(format!("`wait {condition}` never came"));
         }
         if is_quiet {
             self.rests.push(self.mirror.with(Checkpoint::of));
