@@ -3,6 +3,8 @@
 
 pub mod arguments;
 pub mod expression;
+pub mod gauge;
+pub mod providers;
 pub mod rules;
 pub mod schedule;
 pub mod templates;

@@ -102,11 +102,19 @@ pub struct Metric {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schemars(schema_with = "integer_or_string")]
     pub consecutive_success_limit: Option<IntOrString>,
+    /// Asks once for each pod on the wanted revision, which the settings name as {{pod.name}}; each value is judged by
+    /// itself, and a bad one tells its pod.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub for_each_pod: Option<ForEachPod>,
     /// Where the value comes from: exactly one provider with its settings.
     #[serde(default)]
     #[schemars(schema_with = "any_object")]
     pub provider: Value,
 }
+
+/// That a metric is asked once for each pod on the wanted revision.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct ForEachPod {}
 
 /// Something that can be filled in.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]

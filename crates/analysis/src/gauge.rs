@@ -1,0 +1,118 @@
+//! The seam between what is to be measured and who measures it: the real providers, or a play of the simulator. Asking
+//! never waits: the answer comes whenever it comes, and nobody stands in line behind a slow provider.
+
+use std::collections::BTreeMap;
+
+use jiff::Timestamp;
+use windlass_api::analysis::{Argument, Metric, Phase};
+
+use crate::expression::Value;
+
+/// Whoever can be asked for values.
+pub trait Gauge: Send + Sync {
+    /// Asks one metric once, and returns at once.
+    fn ask(&self, question: Question, answered: Answered);
+}
+
+/// Takes the answer to a question.
+pub type Answered = Box<dyn FnOnce(Reading) + Send>;
+
+/// One metric of a run, to be asked once.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Question {
+    /// The run that asks.
+    pub run: RunIdentity,
+    /// The metric; its arguments are not filled in, because some of them are secrets.
+    pub metric: Metric,
+    /// The arguments.
+    pub arguments: Vec<Argument>,
+    /// How many measurements of the metric there were before.
+    pub number: u32,
+    /// What is asked for: a new measurement, or what came of one that takes longer.
+    pub about: About,
+    /// What the run is about, if it is a rollout's.
+    pub subject: Option<Subject>,
+}
+
+/// A run by its identity.
+#[derive(Clone, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
+pub struct RunIdentity {
+    /// Its namespace.
+    pub namespace: String,
+    /// Its name.
+    pub name: String,
+    /// Its uid.
+    pub uid: String,
+}
+
+/// What is asked for.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum About {
+    /// A new measurement.
+    New,
+    /// One that takes longer: what has come of it.
+    Resumed {
+        /// What the provider said of it.
+        metadata: BTreeMap<String, String>,
+        /// When it began.
+        since: Timestamp,
+    },
+    /// One that takes longer and is not wanted any more.
+    Ended {
+        /// What the provider said of it.
+        metadata: BTreeMap<String, String>,
+    },
+}
+
+/// The workload that a run is about, and its pods.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Subject {
+    /// The API version of the workload, such as `apps/v1`.
+    pub api_version: String,
+    /// Its kind.
+    pub kind: String,
+    /// Its name.
+    pub name: String,
+    /// The revision that is wanted, as its pods' label tells it.
+    pub target: String,
+    /// The revision that ran before.
+    pub stable: String,
+    /// The pods on the wanted revision, by name.
+    pub updated: Vec<String>,
+}
+
+/// What came of a question.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Reading {
+    /// A value, to be judged by the conditions.
+    Value(Measured),
+    /// A value for each pod, to be judged one by one.
+    PerPod(BTreeMap<String, Result<Value, String>>),
+    /// The provider judges by itself.
+    Verdict {
+        /// What it says.
+        phase: Phase,
+        /// Why.
+        message: String,
+        /// What the provider has to say besides.
+        metadata: BTreeMap<String, String>,
+    },
+    /// It takes longer: ask again then, or when something happens.
+    Later {
+        /// When.
+        at: Timestamp,
+        /// What the provider needs to know it again.
+        metadata: BTreeMap<String, String>,
+    },
+    /// There is no value, and why. No secret is in it.
+    Error(String),
+}
+
+/// A value, and what the provider has to say besides.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Measured {
+    /// The value.
+    pub value: Value,
+    /// Besides: warnings, the names of groups.
+    pub metadata: BTreeMap<String, String>,
+}
