@@ -9,5 +9,6 @@ pub use run::{
 };
 pub use template::{
     AnalysisTemplate, AnalysisTemplateSpec, Argument, ClusterAnalysisTemplate, ClusterAnalysisTemplateSpec,
-    DryRun, FieldReference, MeasurementRetention, Metric, SecretKeyReference, TemplateReference, ValueFrom,
+    DryRun, FieldReference, ForEachPod, MeasurementRetention, Metric, SecretKeyReference, TemplateReference,
+    ValueFrom,
 };
