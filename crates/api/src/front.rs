@@ -1,7 +1,14 @@
 //! The seam between API dialects and the engine: one trait, implemented once per dialect.
 
+use std::collections::BTreeMap;
+
 use jiff::Timestamp;
-use windlass_engine::{Decision, Flaw, Intents, Memo, Plan, Refusal, Seen};
+use windlass_engine::{
+    CheckId, CheckPlace, Decision, Flaw, Intents, Memo, Plan, Refusal, Revision, Seen, SeenCheck,
+};
+
+use crate::analysis::{AnalysisRun, AnalysisRunSpec};
+use crate::rollout_plugin::RolloutAnalysis;
 
 /// One dialect of rollout resources.
 pub trait Front {
@@ -13,6 +20,18 @@ pub trait Front {
 
     /// What the resource asks for.
     fn asked(&self) -> Asked;
+
+    /// A check that is begun: the run of an analysis, as the dialect names and labels it.
+    fn begin(
+        &self,
+        check: CheckId,
+        target: &Revision,
+        spec: AnalysisRunSpec,
+        taken: &dyn Fn(&str) -> bool,
+    ) -> AnalysisRun;
+
+    /// The check that a run of an analysis is, if it is one of this rollout.
+    fn check(&self, run: &AnalysisRun) -> Option<SeenCheck>;
 
     /// What came of it, in the words of the dialect. A pure function of its arguments and the present status.
     fn report(
@@ -28,7 +47,7 @@ pub trait Front {
 }
 
 /// What a resource asks for.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq)]
 pub struct Asked {
     /// The plan, or why there is none.
     pub plan: Result<Plan, Vec<Flaw>>,
@@ -38,6 +57,50 @@ pub struct Asked {
     pub refusal: Option<Refusal>,
     /// What people want.
     pub intents: Intents,
+    /// What the checks of the plan measure.
+    pub analyses: Analyses,
+}
+
+/// What the checks of a plan measure.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Analyses {
+    /// Those of stages.
+    pub stages: BTreeMap<usize, RolloutAnalysis>,
+    /// The one beside them.
+    pub background: Option<RolloutAnalysis>,
+    /// How many finished runs are kept.
+    pub kept: Kept,
+}
+
+/// How many finished runs of analyses are kept.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Kept {
+    /// Successful ones.
+    pub successful: usize,
+    /// Others.
+    pub unsuccessful: usize,
+}
+
+impl Default for Kept {
+    fn default() -> Self {
+        Self { successful: 5, unsuccessful: 5 }
+    }
+}
+
+impl Analyses {
+    /// All of them, each with its place.
+    pub fn all(&self) -> impl Iterator<Item = (CheckPlace, &RolloutAnalysis)> {
+        let stages = self.stages.iter().map(|(stage, analysis)| (CheckPlace::Stage(*stage), analysis));
+        stages.chain(self.background.iter().map(|analysis| (CheckPlace::Background, analysis)))
+    }
+
+    /// The one at a place.
+    pub fn at(&self, place: CheckPlace) -> Option<&RolloutAnalysis> {
+        match place {
+            CheckPlace::Stage(stage) => self.stages.get(&stage),
+            CheckPlace::Background => self.background.as_ref(),
+        }
+    }
 }
 
 /// What is to be told besides the decision.

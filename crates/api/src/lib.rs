@@ -13,5 +13,6 @@ mod schema;
 pub use crds::{crds, to_yaml};
 pub use duration::go_duration;
 pub use front::{
-    Asked, Circumstances, EventKind, EventText, Front, GuardNote, Report, WorkloadKind, WorkloadTarget,
+    Analyses, Asked, Circumstances, EventKind, EventText, Front, GuardNote, Kept, Report, WorkloadKind,
+    WorkloadTarget,
 };

@@ -74,6 +74,7 @@ fn observation(updated: usize, ready: bool) -> Observation {
         marked: true,
         recorded: None,
         aliases: BTreeMap::new(),
+        checks: Vec::new(),
     }
 }
 
@@ -147,7 +148,7 @@ fn a_pause_is_told_as_upstream_tells_it_and_clearing_it_promotes() {
     assert_eq!(rollout.asked().intents, Intents::default());
     rollout.status.as_mut().unwrap().pause_conditions = None;
     let promotion = rollout.asked().intents.promote.unwrap();
-    assert_eq!((promotion.target.as_str(), promotion.stage), ("web-b", 1));
+    assert_eq!((promotion.target.as_str(), promotion.stage), ("web-b", Some(1)));
 }
 
 #[test]

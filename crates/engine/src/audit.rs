@@ -3,12 +3,15 @@
 //!
 //! I8 and I10 cannot be judged from one decision on a workload that is there; the controller's tests see to them.
 
+mod checks;
+
 use jiff::Timestamp;
 
+use crate::check::{CheckId, CheckMove};
 use crate::decision::{Announcement, Answer, Decision, Move, PodRef, Standing};
 use crate::intents::{Intent, Intents};
 use crate::memo::{Journey, Memo, Outcome, Part, Run};
-use crate::names::{PodName, Revision};
+use crate::names::{CheckName, PodName, Revision};
 use crate::observation::{Exposure, Observation, Pod, PodState, Slot};
 use crate::plan::{Hold, Plan};
 use crate::reason::Reason;
@@ -73,6 +76,18 @@ pub enum Violation {
     AnnouncedAtRest(Announcement),
     /// Rule 7: a move asks for what is there already; it would be made at every look.
     IdleMove(Move),
+    /// I1: a stage was left although its check has not passed, and nobody promoted it.
+    CheckSkipped(usize),
+    /// I1: more pods would be let to the target although a check speaks against it, or nobody can tell.
+    ExposedUnchecked(Exposure),
+    /// I3: a check failed, everything could be put back, and the run goes on.
+    VerdictIgnored(CheckId),
+    /// I3, I4: a run was turned round because of a check that did not say so, or while a person had paused it.
+    AbortedUnproven,
+    /// Rule 7: a check was to be begun that is there, or that nobody listens to.
+    BegunInVain(CheckId),
+    /// A check was to be ended that somebody listens to, or that is ending already.
+    EndedInVain(CheckName),
     /// The memo belongs to another workload.
     WrongWorkload,
 }
@@ -95,6 +110,7 @@ pub fn audit(
     look.frees(&mut found);
     look.journey(&mut found);
     look.moves(&mut found);
+    look.checks(&mut found);
     look.answers(&mut found);
     look.words(before, &mut found);
     found
@@ -249,6 +265,11 @@ impl Look<'_> {
             None if completed(&self.decision.memo) => (self.plan.stages.len(), Part::Expose),
             _ => return,
         };
+        let checked = matches!((part, now_does), (Part::Check { .. }, Part::Hold { .. }));
+        let wanted = self.plan.stages.get(stage).is_some_and(|stage| stage.check.is_some());
+        if next == stage && checked && wanted && !self.has_passed(stage) {
+            found.push(Violation::CheckSkipped(stage));
+        }
         let stays = next == stage && (part != Part::Expose || now_does == Part::Expose);
         let another = self.is.is_some() && !self.goes_on();
         if next < stage || stays || another || self.accepted(Intent::PromoteFull) {
@@ -263,6 +284,9 @@ impl Look<'_> {
             let promoted = held && self.accepted(Intent::Promote);
             if !over && !promoted {
                 found.push(Violation::HoldCutShort(index));
+            }
+            if left.check.is_some() && !self.has_passed(index) {
+                found.push(Violation::CheckSkipped(index));
             }
         }
         let wanted = self.plan.exposure(stage, self.seen.replicas());
@@ -281,13 +305,16 @@ impl Look<'_> {
             found.push(Violation::PauseLiftedUnasked);
         }
         let Some(next) = &decision.next else { return };
-        if self.plan.paused && !decision.lift_pause && !self.is.is_some_and(Run::is_aborted) {
+        // To end a check touches neither the workload nor its pods.
+        let touches = !matches!(next, Move::Check(CheckMove::End(_)));
+        if touches && self.plan.paused && !decision.lift_pause && !self.is.is_some_and(Run::is_aborted) {
             found.push(Violation::MovedWhilePaused(next.clone()));
         }
         let idle = match next {
             Move::Claim => self.seen.claimed,
             Move::Expose(exposure, _) => *exposure == self.seen.exposure && self.seen.marked,
-            Move::Free(_) => false,
+            // Those of checks are judged among the checks.
+            Move::Free(_) | Move::Check(_) => false,
             Move::Release => !self.seen.marked && self.seen.ready_to_hold,
         };
         if idle {
@@ -327,8 +354,8 @@ impl Look<'_> {
         if let Some(promotion) = self.intents.promote.as_ref().filter(|_| self.accepted(Intent::Promote)) {
             let meant = self.was.is_some_and(|run| {
                 self.same(&run.target, &promotion.target)
-                    && run.stage() == Some(promotion.stage)
-                    && run.holding_since().is_some()
+                    && run.stage() == promotion.stage
+                    && (run.holding_since().is_some() || run.undecided.is_some())
             });
             if !meant || (self.seen.settled && !self.same(&promotion.target, &self.seen.target)) {
                 found.push(Violation::PromotedAnother);

@@ -2,6 +2,7 @@
 //! people, walk the journey, look at the clock.
 
 mod answers;
+mod checks;
 mod clock;
 mod journey;
 mod target;
@@ -84,6 +85,14 @@ impl Step {
         Self { next: Some(next), waits: vec![Wait { reason: Reason::Working, since: None }] }
     }
 
+    /// Nothing but a check is waited for.
+    fn is_checking(&self) -> bool {
+        let checks = |reason: &Reason| {
+            matches!(reason, Reason::Checking { .. } | Reason::Undecided(_) | Reason::CheckAgain { .. })
+        };
+        self.waits.first().is_some_and(|wait| checks(&wait.reason))
+    }
+
     fn is_parked(&self) -> bool {
         self.waits.iter().any(|wait| wait.reason == Reason::ParkedAtZero)
     }
@@ -105,7 +114,9 @@ impl<'a> Pass<'a> {
     fn decide(mut self, intents: &Intents) -> Decision {
         self.recognise();
         let target_changed = self.seen.settled && self.follow_target();
+        self.forget_checks();
         self.answer(intents, target_changed);
+        self.heed_checks();
         let mut step = self.walk();
         if self.look_at_the_clock(&step) {
             step = self.walk();
@@ -185,6 +196,8 @@ impl<'a> Pass<'a> {
                 waits.push(Wait { reason: Reason::Working, since: None });
             }
         }
+        // Last: nothing waits for it.
+        let next = next.or_else(|| self.nobodys_check());
         if let Some(Move::Free(pod)) = &next
             && let Some(run) = &mut self.memo.run
         {
@@ -220,7 +233,10 @@ impl<'a> Pass<'a> {
         let holds = waits.iter().any(|wait| {
             matches!(
                 wait.reason,
-                Reason::HoldUntil { .. } | Reason::HoldForPerson { .. } | Reason::ParkedAtZero
+                Reason::HoldUntil { .. }
+                    | Reason::HoldForPerson { .. }
+                    | Reason::Undecided(_)
+                    | Reason::ParkedAtZero
             )
         });
         if broken || run.is_some_and(|run| run.is_aborted() || run.progress.overdue) {
@@ -246,7 +262,9 @@ impl<'a> Pass<'a> {
             PodState::Ready { available_at } if available_at > self.now => Some(available_at),
             _ => None,
         });
-        probation.chain(self.hold_ends()).chain(self.deadline_passes()).min()
+        let times =
+            self.hold_ends().into_iter().chain(self.deadline_passes()).chain(self.check_begins_again());
+        probation.chain(times).min()
     }
 
     fn hold_ends(&self) -> Option<Timestamp> {

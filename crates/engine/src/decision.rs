@@ -2,6 +2,7 @@
 
 use jiff::Timestamp;
 
+use crate::check::{CheckMove, CheckPlace, Verdict};
 use crate::intents::{Intent, Rejection};
 use crate::memo::{AbortCause, Memo};
 use crate::names::{PodName, PodUid, Revision};
@@ -67,6 +68,8 @@ pub enum Move {
     Free(PodRef),
     /// The run is over: take its mark off and let the workload rest, ready to hold the next target.
     Release,
+    /// Begin or end a check; the workload is not touched.
+    Check(CheckMove),
 }
 
 /// A pod, by name and identity.
@@ -140,6 +143,28 @@ pub enum Announcement {
     Reverted {
         /// Where the pods are.
         stable: Revision,
+    },
+    /// A check began.
+    CheckBegan {
+        /// Where.
+        place: CheckPlace,
+    },
+    /// The check of a stage passed.
+    CheckPassed {
+        /// Which stage.
+        stage: usize,
+    },
+    /// A check holds everything until a person decides.
+    Undecided {
+        /// Where.
+        place: CheckPlace,
+        /// Inconclusive; Error where an error asks for a person; Failed where nothing can be put back any more.
+        verdict: Verdict,
+    },
+    /// A check could not be measured, and is begun again.
+    CheckAgain {
+        /// Where.
+        place: CheckPlace,
     },
     /// The deadline passed without progress.
     Overdue,

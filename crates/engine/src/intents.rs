@@ -15,13 +15,13 @@ pub struct Intents {
     pub promote: Option<Promotion>,
 }
 
-/// The go-ahead for one hold; it is worth nothing for another revision or stage.
+/// The go-ahead for what is held at one stage; it is worth nothing for another revision or stage.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Promotion {
     /// The target that was shown.
     pub target: Revision,
-    /// The stage whose hold was shown.
-    pub stage: usize,
+    /// The stage at which it was shown; none past the stages.
+    pub stage: Option<usize>,
 }
 
 /// One kind of intent.

@@ -7,6 +7,7 @@
 
 mod align;
 mod audit;
+mod check;
 mod decide;
 mod decision;
 mod intents;
@@ -18,12 +19,15 @@ mod reason;
 mod words;
 
 pub use audit::{Violation, audit};
+pub use check::{Blame, CheckId, CheckMove, CheckPlace, CheckState, SeenCheck, Undecided, Verdict};
 pub use decide::decide;
 pub use decision::{Announcement, Answer, Decision, Move, Order, PodRef, Standing};
 pub use intents::{Intent, Intents, Promotion, Rejection};
 pub use memo::{AbortCause, Ending, Journey, Memo, Outcome, Part, Progress, Run};
-pub use names::{PodName, PodUid, Revision, RolloutName, WorkloadUid};
+pub use names::{CheckName, PodName, PodUid, Revision, RolloutName, WorkloadUid};
 pub use observation::{Exposure, Observation, Pod, PodState, Record, Refusal, Seen, Slot};
-pub use plan::{Amount, Caution, Check, Deadline, Expose, Flaw, Hold, Plan, Rounding, Route, Stage};
+pub use plan::{
+    Amount, Background, Caution, Check, Deadline, Expose, Flaw, Hold, OnError, Plan, Rounding, Route, Stage,
+};
 pub use reason::{PodTrouble, Reason, Wait};
 pub use words::{Explanation, age_words, duration_words, explain, pod_words, reject_words};

@@ -6,6 +6,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use jiff::Timestamp;
 use serde::{Deserialize, Serialize};
 
+use crate::check::{Blame, CheckId, CheckPlace, Undecided};
 use crate::names::{PodName, PodUid, Revision, WorkloadUid};
 
 /// What must be remembered between two looks.
@@ -49,6 +50,15 @@ pub struct Run {
     /// When that was last done.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub restarted_at: Option<Timestamp>,
+    /// The check beside the stages has begun, for the so many-th time.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub background: Option<u32>,
+    /// A check that a person has to decide about.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub undecided: Option<Undecided>,
+    /// The check that ended the run.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub blame: Option<Blame>,
 }
 
 /// Where a run is.
@@ -94,6 +104,13 @@ pub enum Journey {
 pub enum Part {
     /// Pods are being exposed.
     Expose,
+    /// A check is on.
+    Check {
+        /// How often it was begun before.
+        attempt: u32,
+        /// Since when.
+        since: Timestamp,
+    },
     /// The hold is on.
     Hold {
         /// Since when.
@@ -109,6 +126,8 @@ pub enum AbortCause {
     Person,
     /// The deadline passed without progress.
     Deadline,
+    /// A check failed, or could not be measured.
+    Check,
 }
 
 /// Observed progress.
@@ -162,6 +181,9 @@ impl Run {
             ahead: BTreeSet::new(),
             restarts: 0,
             restarted_at: None,
+            background: None,
+            undecided: None,
+            blame: None,
         }
     }
 
@@ -186,6 +208,19 @@ impl Run {
             Journey::Returning => &self.stable,
             _ => &self.target,
         }
+    }
+
+    /// The checks that this run waits for or listens to. All others are nobody's any more.
+    pub fn checks(&self) -> impl Iterator<Item = CheckId> {
+        let (stage, goes_on) = match self.journey {
+            Journey::Advancing { stage, part: Part::Check { attempt, .. } } => (Some((stage, attempt)), true),
+            Journey::Advancing { .. } | Journey::Completing => (None, true),
+            Journey::Returning | Journey::Aborting { .. } | Journey::Aborted { .. } => (None, false),
+        };
+        let id = |place, attempt| CheckId { run: self.started_at, place, attempt };
+        let stage = stage.map(|(stage, attempt)| id(CheckPlace::Stage(stage), attempt));
+        let background = self.background.filter(|_| goes_on).map(|it| id(CheckPlace::Background, it));
+        stage.into_iter().chain(background)
     }
 
     /// Since when a stage's hold is on.

@@ -65,3 +65,7 @@ name!(
     /// The name of a rollout in the namespace at hand.
     RolloutName
 );
+name!(
+    /// The name of a check.
+    CheckName
+);

@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 
 use jiff::Timestamp;
 
+use crate::check::SeenCheck;
 use crate::names::{PodName, PodUid, Revision, RolloutName, WorkloadUid};
 
 /// What a look at the workload gave.
@@ -72,6 +73,8 @@ pub struct Observation {
     pub recorded: Option<Record>,
     /// Revisions that mean the same as another one: each maps to the name used above and in the pods.
     pub aliases: BTreeMap<Revision, Revision>,
+    /// The checks of this rollout, of this run and of others.
+    pub checks: Vec<SeenCheck>,
 }
 
 /// A note on the workload itself: which run exposed pods, and for which stage.

@@ -8,6 +8,8 @@ use serde::{Deserialize, Serialize};
 pub struct Plan {
     /// The stages, in order. Never empty: a front refuses a plan without stages.
     pub stages: Vec<Stage>,
+    /// A check beside the stages.
+    pub background: Option<Background>,
     /// A person holds the whole rollout where it is.
     pub paused: bool,
     /// How long the run may go without progress.
@@ -23,7 +25,7 @@ pub struct Stage {
     pub expose: Option<Expose>,
     /// How traffic is split; no engine serves this yet.
     pub route: Option<Route>,
-    /// An analysis that must pass; no engine serves this yet.
+    /// An analysis that must pass.
     pub check: Option<Check>,
     /// A wait for time or for a person.
     pub hold: Option<Hold>,
@@ -87,11 +89,32 @@ pub struct Route {
     pub described: String,
 }
 
-/// An analysis that must pass. A seam: only its name is known so far.
-#[derive(Clone, Debug, PartialEq, Eq)]
+/// An analysis that must pass. What it measures is the dialect's matter.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Check {
-    /// What the dialect called it.
-    pub described: String,
+    /// What happens when it cannot be measured.
+    pub on_error: OnError,
+}
+
+/// What happens when a check cannot be measured.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum OnError {
+    /// The run is aborted, as when the check had failed.
+    #[default]
+    Abort,
+    /// Everything is held until a person decides.
+    Pause,
+    /// Everything is held, and it is measured again, until that works.
+    Retry,
+}
+
+/// A check beside the stages.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Background {
+    /// The check.
+    pub check: Check,
+    /// The stage with which it begins.
+    pub from: usize,
 }
 
 /// A wait.
@@ -143,11 +166,7 @@ impl Plan {
     pub fn not_served(&self) -> Vec<Flaw> {
         let mut flaws = Vec::new();
         for (index, stage) in self.stages.iter().enumerate() {
-            let parts = [
-                stage.route.as_ref().map(|route| &route.described),
-                stage.check.as_ref().map(|check| &check.described),
-            ];
-            for described in parts.into_iter().flatten() {
+            if let Some(Route { described }) = &stage.route {
                 flaws.push(Flaw::new(format!(
                     "step {index} asks for {described}, which this version of Windlass does not do yet; \
                      remove it, or wait for a version that does"

@@ -3,7 +3,8 @@
 
 use jiff::{SignedDuration, Timestamp};
 
-use crate::names::{PodName, Revision};
+use crate::check::{Blame, CheckPlace, Undecided};
+use crate::names::{CheckName, PodName, Revision};
 use crate::observation::{PodState, Refusal};
 use crate::plan::Flaw;
 
@@ -79,6 +80,26 @@ pub enum Reason {
         /// Which stage, counted from zero.
         stage: usize,
     },
+    /// A check is being measured.
+    Checking {
+        /// Where.
+        place: CheckPlace,
+        /// Its name.
+        name: CheckName,
+    },
+    /// A check asks for a person: everything is held.
+    Undecided(Undecided),
+    /// A check could not be measured and is begun again: everything is held.
+    CheckAgain {
+        /// Where.
+        place: CheckPlace,
+        /// Its name.
+        name: CheckName,
+        /// Why.
+        why: String,
+        /// When.
+        at: Timestamp,
+    },
     /// A person paused the rollout.
     PausedByPerson,
     /// No progress for longer than allowed.
@@ -90,6 +111,8 @@ pub enum Reason {
     Aborted {
         /// What was aborted.
         target: Revision,
+        /// The check that spoke against it, if one did.
+        blame: Option<Blame>,
     },
 }
 
@@ -125,6 +148,9 @@ impl Reason {
             Self::ParkedAtZero => "ParkedAtZero",
             Self::HoldUntil { .. } => "HoldUntil",
             Self::HoldForPerson { .. } => "HoldForPerson",
+            Self::Checking { .. } => "AnalysisRunning",
+            Self::Undecided(_) => "AnalysisUndecided",
+            Self::CheckAgain { .. } => "AnalysisError",
             Self::PausedByPerson => "PausedByPerson",
             Self::Overdue { .. } => "ProgressDeadlineExceeded",
             Self::Aborted { .. } => "Aborted",
@@ -150,6 +176,7 @@ impl Reason {
             | Self::StableForgotten { .. }
             | Self::ParkedAtZero
             | Self::HoldForPerson { .. }
+            | Self::Undecided(_)
             | Self::PausedByPerson
             | Self::Aborted { .. } => true,
             Self::ControllerLags
@@ -158,6 +185,8 @@ impl Reason {
             | Self::OneAtATime { .. }
             | Self::Surplus { .. }
             | Self::HoldUntil { .. }
+            | Self::Checking { .. }
+            | Self::CheckAgain { .. }
             | Self::Overdue { .. } => false,
         }
     }

@@ -3,6 +3,7 @@
 
 use jiff::{SignedDuration, Timestamp};
 
+use crate::check::{CheckPlace, Verdict};
 use crate::intents::{Intent, Rejection};
 use crate::observation::{PodState, Refusal};
 use crate::reason::{PodTrouble, Reason};
@@ -67,6 +68,32 @@ pub fn explain(reason: &Reason) -> Explanation {
             format!("holding at step {} for a person", stage + 1),
             "promote to go on, or abort to go back".to_owned(),
         ),
+        Reason::Checking { place, name } => (
+            format!("{} is running ({name})", check_words(*place)),
+            "it is over; `kubectl windlass get` shows what was measured so far".to_owned(),
+        ),
+        Reason::Undecided(undecided) => (
+            format!(
+                "{} {}: {} ({})",
+                check_words(undecided.place),
+                verdict_words(undecided.verdict),
+                undecided.why,
+                undecided.name
+            ),
+            match undecided.verdict {
+                Verdict::Failed => "promote to keep it, or undo: put the former template back",
+                _ => "promote to go on all the same, or abort to go back",
+            }
+            .to_owned(),
+        ),
+        Reason::CheckAgain { place, name, why, at } => (
+            format!(
+                "{} could not be measured: {why} ({name}); it begins again at {}",
+                check_words(*place),
+                moment(*at)
+            ),
+            "it can be measured again; promote fully to go on without it, or abort to go back".to_owned(),
+        ),
         Reason::PausedByPerson => {
             ("paused by a person".to_owned(), "resume it; an abort works all the same".to_owned())
         }
@@ -74,12 +101,35 @@ pub fn explain(reason: &Reason) -> Explanation {
             format!("no progress for {}", duration_words(*after)),
             "pods make progress again, or abort to go back, or promote fully".to_owned(),
         ),
-        Reason::Aborted { target } => (
-            format!("{target} was aborted; every pod belongs on stable"),
+        Reason::Aborted { target, blame } => (
+            match blame {
+                Some(blame) => format!(
+                    "{target} was aborted because of {}: {}; every pod belongs on stable",
+                    check_words(blame.place),
+                    blame.why
+                ),
+                None => format!("{target} was aborted; every pod belongs on stable"),
+            },
             "restart to try it again from the first step, or change the template".to_owned(),
         ),
     };
     Explanation { headline, ends_when }
+}
+
+fn verdict_words(verdict: Verdict) -> &'static str {
+    match verdict {
+        Verdict::Successful => "has passed",
+        Verdict::Inconclusive => "is inconclusive",
+        Verdict::Error => "could not be measured",
+        Verdict::Failed => "has failed when every pod was updated, so nothing can be put back",
+    }
+}
+
+fn check_words(place: CheckPlace) -> String {
+    match place {
+        CheckPlace::Stage(stage) => format!("the analysis of step {}", stage + 1),
+        CheckPlace::Background => "the background analysis".to_owned(),
+    }
 }
 
 /// Why an intent was turned down, in words.

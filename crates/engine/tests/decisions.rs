@@ -27,6 +27,7 @@ fn pause_for(seconds: i64) -> Stage {
 fn plan(stages: &[Stage]) -> Plan {
     Plan {
         stages: stages.to_vec(),
+        background: None,
         paused: false,
         deadline: Deadline { after: SignedDuration::from_mins(10), abort: false },
         cautions: Vec::new(),

@@ -17,6 +17,7 @@ fn plan(percent: u32) -> Plan {
     let expose = Expose { amount: Amount::Percent(percent), rounding: Rounding::Up };
     Plan {
         stages: vec![Stage { expose: Some(expose), hold: Some(Hold::UntilPromoted), ..Stage::default() }],
+        background: None,
         paused: false,
         deadline: Deadline { after: SignedDuration::from_mins(1), abort: false },
         cautions: Vec::new(),

@@ -5,7 +5,9 @@ mod world;
 
 use jiff::SignedDuration;
 use proptest::prelude::*;
-use windlass_engine::{Amount, Deadline, Expose, Hold, Plan, Rounding, Stage};
+use windlass_engine::{
+    Amount, Background, Check, Deadline, Expose, Hold, OnError, Plan, Rounding, Stage, Verdict,
+};
 use world::driver::Crash;
 use world::{Driver, Rules};
 
@@ -25,6 +27,10 @@ enum Event {
     Pass(i64),
     Template(&'static str),
     Scale(u32),
+    /// What is measured comes to a verdict.
+    Verdict(Verdict),
+    /// Somebody deletes the checks.
+    ChecksLost,
     /// Somebody takes the label off.
     Unclaim,
     /// Somebody edits the steps.
@@ -54,6 +60,10 @@ fn event() -> impl Strategy<Value = Event> {
         4 => prop_oneof![1..20_i64, 20..900_i64].prop_map(Event::Pass),
         3 => prop_oneof![Just("A"), Just("B"), Just("C")].prop_map(Event::Template),
         2 => (0..9_u32).prop_map(Event::Scale),
+        4 => prop_oneof![
+            4 => Just(Verdict::Successful), 1 => Just(Verdict::Failed), 2 => Just(Verdict::Inconclusive), 2 => Just(Verdict::Error),
+        ].prop_map(Event::Verdict),
+        1 => Just(Event::ChecksLost),
         1 => Just(Event::Unclaim),
         1 => plan().prop_map(Event::Edit),
         2 => any::<bool>().prop_map(Event::Pause),
@@ -72,17 +82,26 @@ fn stage() -> impl Strategy<Value = Stage> {
         (0..120_i64).prop_map(|seconds| Hold::For(SignedDuration::from_secs(seconds))),
         Just(Hold::UntilPromoted),
     ];
-    (proptest::option::weighted(0.8, expose), proptest::option::of(hold)).prop_map(|(expose, hold)| Stage {
-        expose,
-        hold,
-        ..Stage::default()
-    })
+    let parts = (
+        proptest::option::weighted(0.8, expose),
+        proptest::option::weighted(0.3, check()),
+        proptest::option::of(hold),
+    );
+    parts.prop_map(|(expose, check, hold)| Stage { expose, route: None, check, hold })
+}
+
+fn check() -> impl Strategy<Value = Check> {
+    prop_oneof![Just(OnError::Abort), Just(OnError::Pause), Just(OnError::Retry)]
+        .prop_map(|on_error| Check { on_error })
 }
 
 fn plan() -> impl Strategy<Value = Plan> {
-    (proptest::collection::vec(stage(), 1..5), 60..900_i64, any::<bool>()).prop_map(
-        |(stages, after, abort)| Plan {
+    let background = (check(), 0..4_usize).prop_map(|(check, from)| Background { check, from });
+    let background = proptest::option::weighted(0.3, background);
+    (proptest::collection::vec(stage(), 1..5), background, 60..900_i64, any::<bool>()).prop_map(
+        |(stages, background, after, abort)| Plan {
             stages,
+            background,
             paused: false,
             deadline: Deadline { after: SignedDuration::from_secs(after), abort },
             cautions: Vec::new(),
@@ -113,6 +132,8 @@ fn happen(driver: &mut Driver, event: &Event) {
         Event::Pass(seconds) => driver.world.pass(seconds),
         Event::Template(template) => driver.world.change_template(template),
         Event::Scale(replicas) => driver.world.scale(replicas),
+        Event::Verdict(verdict) => driver.world.conclude(verdict),
+        Event::ChecksLost => driver.world.checks.clear(),
         Event::Unclaim => driver.world.claimed = false,
         Event::Edit(ref plan) => {
             driver.plan = Plan { paused: driver.plan.paused, ..plan.clone() };
@@ -147,6 +168,8 @@ proptest! {
         prop_assert!(driver.comes_to_an_end(), "I9: {:?}\n{:?}", driver.memo, driver.world);
         let rest = driver.look();
         prop_assert_eq!(rest.next, None, "rule 7: a write at rest");
+        let goes_on = driver.memo.run.as_ref().is_some_and(|run| !run.is_aborted());
+        prop_assert!(goes_on || !driver.world.measures(), "a check measures for nobody: {:?}", driver.world.checks);
     }
 
     #[test]

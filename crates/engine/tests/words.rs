@@ -2,8 +2,8 @@
 
 use jiff::{SignedDuration, Timestamp};
 use windlass_engine::{
-    Flaw, Intent, PodName, PodState, PodTrouble, Reason, Refusal, Rejection, Revision, RolloutName,
-    age_words, duration_words, explain, reject_words,
+    Blame, CheckName, CheckPlace, Flaw, Intent, PodName, PodState, PodTrouble, Reason, Refusal, Rejection,
+    Revision, RolloutName, Undecided, Verdict, age_words, duration_words, explain, reject_words,
 };
 
 const SENTENCES: &str = "
@@ -61,8 +61,26 @@ PausedByPerson (person)
 ProgressDeadlineExceeded
   no progress for 1m30s
   until: pods make progress again, or abort to go back, or promote fully
+AnalysisRunning
+  the analysis of step 3 is running (web-B-2)
+  until: it is over; `kubectl windlass get` shows what was measured so far
+AnalysisUndecided (person)
+  the analysis of step 3 is inconclusive: the value is NaN (web-B)
+  until: promote to go on all the same, or abort to go back
+AnalysisUndecided (person)
+  the background analysis could not be measured: the value is NaN (web-B)
+  until: promote to go on all the same, or abort to go back
+AnalysisUndecided (person)
+  the analysis of step 3 has failed when every pod was updated, so nothing can be put back: the value is NaN (web-B)
+  until: promote to keep it, or undo: put the former template back
+AnalysisError
+  the background analysis could not be measured: cannot reach prometheus:9090 (web-B); it begins again at 2023-11-14T22:18:20Z
+  until: it can be measured again; promote fully to go on without it, or abort to go back
 Aborted (person)
   B was aborted; every pod belongs on stable
+  until: restart to try it again from the first step, or change the template
+Aborted (person)
+  B was aborted because of the analysis of step 3: Metric \"errors\" assessed Failed due to failed (1) > failureLimit (0); every pod belongs on stable
   until: restart to try it again from the first step, or change the template
 ";
 
@@ -99,6 +117,11 @@ fn troubles() -> Vec<PodTrouble> {
     ]
 }
 
+fn undecided(place: CheckPlace, verdict: Verdict) -> Undecided {
+    let why = "the value is NaN".to_owned();
+    Undecided { place, name: CheckName::new("web-B"), verdict, why, since: at(0) }
+}
+
 /// One of each. The match makes sure of it: a new reason does not compile until it is here.
 fn every_reason() -> Vec<Reason> {
     let workload = || "StatefulSet web".to_owned();
@@ -124,7 +147,26 @@ fn every_reason() -> Vec<Reason> {
         Reason::HoldForPerson { stage: 1 },
         Reason::PausedByPerson,
         Reason::Overdue { after: SignedDuration::from_secs(90) },
-        Reason::Aborted { target: b },
+        Reason::Checking { place: CheckPlace::Stage(2), name: CheckName::new("web-B-2") },
+        Reason::Undecided(undecided(CheckPlace::Stage(2), Verdict::Inconclusive)),
+        Reason::Undecided(undecided(CheckPlace::Background, Verdict::Error)),
+        Reason::Undecided(undecided(CheckPlace::Stage(2), Verdict::Failed)),
+        Reason::CheckAgain {
+            place: CheckPlace::Background,
+            name: CheckName::new("web-B"),
+            why: "cannot reach prometheus:9090".to_owned(),
+            at: at(300),
+        },
+        Reason::Aborted { target: b.clone(), blame: None },
+        Reason::Aborted {
+            target: b,
+            blame: Some(Blame {
+                place: CheckPlace::Stage(2),
+                name: CheckName::new("web-B-2"),
+                verdict: Verdict::Failed,
+                why: "Metric \"errors\" assessed Failed due to failed (1) > failureLimit (0)".to_owned(),
+            }),
+        },
     ];
     for reason in &reasons {
         match reason {
@@ -145,6 +187,9 @@ fn every_reason() -> Vec<Reason> {
             | Reason::ParkedAtZero
             | Reason::HoldUntil { .. }
             | Reason::HoldForPerson { .. }
+            | Reason::Checking { .. }
+            | Reason::Undecided(_)
+            | Reason::CheckAgain { .. }
             | Reason::PausedByPerson
             | Reason::Overdue { .. }
             | Reason::Aborted { .. } => {}

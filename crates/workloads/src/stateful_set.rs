@@ -181,6 +181,7 @@ pub(crate) fn observe(
         },
         recorded: set.held.as_deref().and_then(read_record),
         aliases,
+        checks: Vec::new(),
     })
 }
 
@@ -301,6 +302,7 @@ pub(crate) fn write(
             };
             patch(set, set_partition(set, released, rest), None)
         }
+        Move::Check(check) => Write::Check(check.clone()),
     }
 }
 

@@ -2,7 +2,7 @@
 
 use json_patch::Patch;
 use windlass_api::WorkloadKind;
-use windlass_engine::{Exposure, PodRef};
+use windlass_engine::{CheckMove, Exposure, PodRef};
 
 /// One API request that a lens asks for.
 #[derive(Clone, Debug, PartialEq)]
@@ -11,6 +11,8 @@ pub enum Write {
     PatchWorkload(WorkloadPatch),
     /// The deletion of one pod.
     DeletePod(PodDeletion),
+    /// A check begins or ends. That is no matter of the workload's kind, so it is passed on as it is.
+    Check(CheckMove),
 }
 
 /// The deletion of one pod, of no other of that name, and only as it was seen: one that was down may have come up

@@ -80,7 +80,7 @@ pub fn look(holder: Holder, plan: &Plan, set: &Set, rollout: &Rollout) -> Result
 fn intents(rollout: &Rollout, memo: &Memo) -> Intents {
     let shown = memo.run.as_ref().and_then(|run| {
         run.holding_since()?;
-        Some(Promotion { target: run.target.clone(), stage: run.stage()? })
+        Some(Promotion { target: run.target.clone(), stage: run.stage() })
     });
     Intents {
         abort: rollout.abort,
@@ -145,6 +145,8 @@ fn request(next: &Move) -> Option<Request> {
             Some(Request::Delete(u8::try_from(ordinal(&pod.name)).unwrap_or(0), read_uid(&pod.uid)))
         }
         Move::Release => Some(Request::Release),
+        // The plans of this model have no checks.
+        Move::Check(_) => None,
     }
 }
 

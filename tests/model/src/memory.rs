@@ -166,12 +166,14 @@ fn write_run(run: &SmallRun) -> Run {
         ahead: ahead.filter(|(_, is)| *is).map(|(ordinal, _)| pod_name(ordinal)).collect::<BTreeSet<_>>(),
         restarts: 0,
         restarted_at: None,
+        background: None,
+        undecided: None,
+        blame: None,
     }
 }
 
 fn read_run(run: &Run) -> SmallRun {
-    let Run { target, stable, started_at, journey, progress, freed, ahead, restarts: _, restarted_at: _ } =
-        run;
+    let Run { target, stable, started_at, journey, progress, freed, ahead, .. } = run;
     let Progress { at, best, overdue } = progress;
     let mut small = SmallRun {
         number: number(*started_at).unwrap_or(NEWBORN),
@@ -196,7 +198,8 @@ fn read_run(run: &Run) -> SmallRun {
 fn read_way(journey: &Journey) -> Way {
     let small = |stage: usize| u8::try_from(stage).unwrap_or(u8::MAX);
     match *journey {
-        Journey::Advancing { stage, part: Part::Expose } => Way::Expose(small(stage)),
+        // The plans of this model have no checks.
+        Journey::Advancing { stage, part: Part::Expose | Part::Check { .. } } => Way::Expose(small(stage)),
         Journey::Advancing { stage, part: Part::Hold { since } } => Way::Hold(small(stage), Age::read(since)),
         Journey::Completing => Way::Completing,
         Journey::Returning => Way::Returning,

@@ -183,6 +183,7 @@ impl Set {
                 .record
                 .map(|record| Record { run: started(record.run), stage: usize::from(record.stage) }),
             aliases: std::collections::BTreeMap::new(),
+            checks: Vec::new(),
         }
     }
 

@@ -51,6 +51,9 @@ pub(super) fn conditions(
     list.list
 }
 
+/// The reason when an analysis ended a run, as upstream spells it.
+const ANALYSIS_RUN_FAILED: &str = "AnalysisRunFailed";
+
 struct Conditions {
     list: Vec<Condition>,
     now: Timestamp,
@@ -116,6 +119,10 @@ fn progressing(
         let message = format!("RolloutPlugin {name} has timed out progressing after {seconds} seconds");
         return Some(("False", "ProgressDeadlineExceeded", message));
     }
+    if let Some(blame) = run.blame.as_ref().filter(|_| aborted_by(run) == Some(AbortCause::Check)) {
+        let message = format!("{} analysis phase error/failed: {}", blame.place.as_str(), blame.why);
+        return Some(("False", ANALYSIS_RUN_FAILED, message));
+    }
     if run.is_aborted() {
         return Some(("False", "RolloutPluginAborted", "Rollout manually aborted by user".to_owned()));
     }
@@ -135,7 +142,13 @@ fn progressing(
 
 fn unchanged(condition: &Condition) -> Said {
     let status = ["True", "False", "Unknown"].into_iter().find(|status| *status == condition.status)?;
-    let reasons = [REASON_PROGRESSING, REASON_PAUSED, "RolloutPluginRestarted", "RolloutPluginAborted"];
+    let reasons = [
+        REASON_PROGRESSING,
+        REASON_PAUSED,
+        "RolloutPluginRestarted",
+        "RolloutPluginAborted",
+        ANALYSIS_RUN_FAILED,
+    ];
     let reason = reasons.into_iter().find(|reason| *reason == condition.reason)?;
     Some((status, reason, condition.message.clone()))
 }
@@ -221,6 +234,7 @@ fn stalled(decision: &Decision) -> Said {
     let reason = match decision.memo.run.as_ref().and_then(aborted_by) {
         Some(AbortCause::Person) => "RolloutPluginAborted",
         Some(AbortCause::Deadline) => "ProgressDeadlineExceeded",
+        Some(AbortCause::Check) => ANALYSIS_RUN_FAILED,
         None => decision.reasons().find(|reason| is_bad(reason)).map_or("Degraded", Reason::code),
     };
     Some(("True", reason, "the rollout needs a person: see status.waits".to_owned()))

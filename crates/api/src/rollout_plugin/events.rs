@@ -1,7 +1,9 @@
 //! The events, with upstream's reasons and texts where upstream has them. Each is told once: either the engine
 //! announces a change, or a condition appears that was not there before.
 
-use windlass_engine::{AbortCause, Announcement, Answer, Decision, Intent, PodName, reject_words};
+use windlass_engine::{
+    AbortCause, Announcement, Answer, CheckPlace, Decision, Intent, PodName, reject_words,
+};
 
 use super::conditions::{INVALID_SPEC, PAUSED, PROGRESSING, RECONCILIATION_ERROR, SPEC_WARNING};
 use super::front::Remembered;
@@ -63,6 +65,36 @@ fn announced(rollout: &RolloutPlugin, announcement: &Announcement, decision: &De
             "RolloutPluginAborted",
             "RolloutPlugin aborted due to progress deadline exceeded".to_owned(),
         ),
+        Announcement::Aborted { cause: AbortCause::Check } => warning(
+            "RolloutPluginAborted",
+            match decision.memo.run.as_ref().and_then(|run| run.blame.as_ref()) {
+                Some(blame) => {
+                    format!("{} analysis phase error/failed: {}", blame.place.as_str(), blame.why)
+                }
+                None => "RolloutPlugin aborted by an analysis".to_owned(),
+            },
+        ),
+        Announcement::CheckBegan { place } => {
+            normal("AnalysisRunRunning", format!("{} analysis began{}", place.as_str(), at_step(*place)))
+        }
+        Announcement::CheckPassed { stage } => {
+            normal("AnalysisRunSuccessful", format!("Step-based analysis passed at step {stage}"))
+        }
+        Announcement::Undecided { place, verdict } => {
+            let why = decision.memo.run.as_ref().and_then(|run| run.undecided.as_ref());
+            let why = why.map(|undecided| undecided.why.as_str()).unwrap_or_default();
+            let note = format!(
+                "{} analysis {}{}: everything is held until a person promotes or aborts: {why}",
+                place.as_str(),
+                verdict.as_str(),
+                at_step(*place)
+            );
+            warning("InconclusiveAnalysisRun", note)
+        }
+        Announcement::CheckAgain { place } => warning(
+            "AnalysisRunError",
+            format!("{} analysis could not be measured{}; it begins again", place.as_str(), at_step(*place)),
+        ),
         Announcement::Reverted { stable } => normal(
             "RolloutPluginReverted",
             format!("every pod is back on revision {stable}; the template is untouched"),
@@ -85,6 +117,13 @@ fn announced(rollout: &RolloutPlugin, announcement: &Announcement, decision: &De
             normal("RolloutPluginCompleted", format!("RolloutPlugin completed update to revision {target}"))
         }
     })
+}
+
+fn at_step(place: CheckPlace) -> String {
+    match place {
+        CheckPlace::Stage(stage) => format!(" at step {stage}"),
+        CheckPlace::Background => String::new(),
+    }
 }
 
 /// An accepted abort or promotion is told by what it brings about.

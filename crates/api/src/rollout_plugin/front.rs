@@ -4,22 +4,29 @@ use jiff::Timestamp;
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::Time;
 use serde_json::Value;
 use windlass_engine::{
-    Decision, Flaw, Intents, Journey, Memo, Observation, Outcome, PodState, PodTrouble, Promotion, Reason,
-    Refusal, Run, Seen, Standing, Wait, explain,
+    CheckId, Decision, Flaw, Intents, Journey, Memo, Observation, Outcome, PodState, PodTrouble, Promotion,
+    Reason, Refusal, Revision, Run, Seen, SeenCheck, Standing, Wait, explain,
 };
 
+use super::checks::{analyses, begin, canary, seen_check};
 use super::conditions::conditions;
 use super::events::{deleted, events};
 use super::plan;
 use super::spec::RolloutPlugin;
 use super::status::{PauseCondition, PodNote, RolloutPluginStatus, WaitNote};
+use crate::analysis::{AnalysisRun, AnalysisRunSpec};
 use crate::front::{Asked, Circumstances, EventText, Front, Report, WorkloadTarget};
 
 /// The reason of a pause condition that a step asked for, as upstream spells it.
 pub(super) const CANARY_PAUSE_STEP: &str = "CanaryPauseStep";
 
+/// The reason of a pause condition that an analysis asks for, as upstream spells it.
+const INCONCLUSIVE_ANALYSIS_RUN: &str = "InconclusiveAnalysisRun";
+
 /// The version of what is remembered; raised when an older program could not read it.
-const MEMO_VERSION: u64 = 1;
+const MEMO_VERSION: u64 = 2;
+/// The version of a memo without checks, which older programs read too.
+const MEMO_WITHOUT_CHECKS: u64 = 1;
 
 /// What the status remembers.
 pub(super) enum Remembered {
@@ -36,7 +43,11 @@ pub(super) enum Remembered {
 /// A memo as it is stored.
 fn stored(memo: &Memo) -> Option<Value> {
     let mut memo = serde_json::to_value(memo).ok()?;
-    memo["version"] = MEMO_VERSION.into();
+    let checked = memo.get("run").is_some_and(|run| {
+        ["background", "undecided", "blame"].iter().any(|key| run.get(*key).is_some())
+            || run.pointer("/journey/part/does").is_some_and(|does| does == "check")
+    });
+    memo["version"] = if checked { MEMO_VERSION } else { MEMO_WITHOUT_CHECKS }.into();
     Some(memo)
 }
 
@@ -57,7 +68,8 @@ impl Front for RolloutPlugin {
             }
         };
         let intents = self.intents(&memo);
-        Asked { plan: plan::plan(&self.spec, namespace), memo, intents, refusal }
+        let analyses = analyses(&self.spec);
+        Asked { plan: plan::plan(&self.spec, namespace), memo, intents, refusal, analyses }
     }
 
     fn report(
@@ -80,7 +92,10 @@ impl Front for RolloutPlugin {
                 _ => stored(&decision.memo),
             },
             waits: decision.waits.iter().map(wait_note).collect(),
-            canary: old.canary.clone(),
+            canary: match seen {
+                Seen::Workload(seen) => canary(&decision.memo, seen),
+                Seen::Refused(_) => old.canary.clone(),
+            },
             plugin_status: old.plugin_status.clone(),
             ..RolloutPluginStatus::default()
         };
@@ -93,6 +108,20 @@ impl Front for RolloutPlugin {
         let events = events(self, &old, &status, decision);
         let urgent = status.essence() != old.essence() && !is_passing(&old, decision);
         Report { status, urgent, events }
+    }
+
+    fn begin(
+        &self,
+        check: CheckId,
+        target: &Revision,
+        spec: AnalysisRunSpec,
+        taken: &dyn Fn(&str) -> bool,
+    ) -> AnalysisRun {
+        begin(self, check, target, spec, taken)
+    }
+
+    fn check(&self, run: &AnalysisRun) -> Option<SeenCheck> {
+        seen_check(self, run)
     }
 
     fn farewell(&self) -> EventText {
@@ -134,7 +163,14 @@ impl RolloutPlugin {
         let wait = decision.waits.first()?;
         let text = explain(&wait.reason).headline;
         let stage = decision.memo.run.as_ref().filter(|run| !run.is_aborted()).and_then(Run::stage);
-        let says_the_step = matches!(wait.reason, Reason::HoldUntil { .. } | Reason::HoldForPerson { .. });
+        let says_the_step = matches!(
+            wait.reason,
+            Reason::HoldUntil { .. }
+                | Reason::HoldForPerson { .. }
+                | Reason::Checking { .. }
+                | Reason::Undecided(_)
+                | Reason::CheckAgain { .. }
+        );
         Some(match stage {
             _ if matches!(wait.reason, Reason::Invalid { .. }) => format!("InvalidSpec: {text}"),
             Some(stage) if !says_the_step => format!("step {} of {}: {text}", stage + 1, self.steps()),
@@ -160,10 +196,9 @@ impl RolloutPlugin {
         };
         status.current_step_index = index;
         status.step = index.map(|index| format!("{index}/{steps}"));
-        status.pause_conditions = run.holding_since().map(|since| {
-            vec![PauseCondition { reason: CANARY_PAUSE_STEP.to_owned(), start_time: time(since) }]
-        });
-        status.controller_pause = run.holding_since().is_some();
+        let pauses = pauses(run);
+        status.controller_pause = !pauses.is_empty();
+        status.pause_conditions = Some(pauses).filter(|pauses| !pauses.is_empty());
         status.aborted = run.is_aborted();
         if let Journey::Aborting { at, .. } | Journey::Aborted { at, .. } = run.journey {
             status.aborted_revision = Some(run.target.to_string());
@@ -183,9 +218,19 @@ fn is_passing(old: &RolloutPluginStatus, decision: &Decision) -> bool {
         && decision.reasons().all(|reason| *reason == Reason::ControllerLags)
 }
 
+fn pauses(run: &Run) -> Vec<PauseCondition> {
+    let hold = run.holding_since().map(|since| (CANARY_PAUSE_STEP, since));
+    let undecided = run.undecided.as_ref().map(|undecided| (INCONCLUSIVE_ANALYSIS_RUN, undecided.since));
+    let pause = |(reason, since): (&str, Timestamp)| PauseCondition {
+        reason: reason.to_owned(),
+        start_time: time(since),
+    };
+    hold.into_iter().chain(undecided).map(pause).collect()
+}
+
 fn shown_hold(run: &Run) -> Option<Promotion> {
-    run.holding_since()?;
-    Some(Promotion { target: run.target.clone(), stage: run.stage()? })
+    let shown = run.holding_since().is_some() || run.undecided.is_some();
+    shown.then(|| Promotion { target: run.target.clone(), stage: run.stage() })
 }
 
 fn count(status: &mut RolloutPluginStatus, seen: &Observation, now: Timestamp) {

@@ -1,5 +1,6 @@
 //! The `RolloutPlugin` dialect (argoproj.io/v1alpha1): its types, and its translation to and from the engine.
 
+mod checks;
 mod conditions;
 mod events;
 mod front;
@@ -9,8 +10,8 @@ mod status;
 
 pub use conditions::HOLD_GUARDED;
 pub use spec::{
-    Canary, HistoryLimits, Pause, PluginReference, RolloutPlugin, RolloutPluginSpec, Step, Strategy,
-    WorkloadReference,
+    AnalysisRunMetadata, Canary, HistoryLimits, Pause, PluginReference, RolloutAnalysis, RolloutPlugin,
+    RolloutPluginSpec, Step, Strategy, WorkloadReference,
 };
 pub use status::{
     AnalysisRunReference, CanaryStatus, Condition, PauseCondition, PodNote, RolloutPluginStatus, WaitNote,

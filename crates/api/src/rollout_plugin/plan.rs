@@ -2,10 +2,12 @@
 
 use jiff::SignedDuration;
 use serde_json::Value;
-use windlass_engine::{Amount, Caution, Check, Deadline, Expose, Flaw, Hold, Plan, Rounding, Route, Stage};
+use windlass_engine::{
+    Amount, Background, Caution, Check, Deadline, Expose, Flaw, Hold, OnError, Plan, Rounding, Route, Stage,
+};
 
 use super::STATEFUL_SET_PLUGIN_NAMES;
-use super::spec::{RolloutPluginSpec, Step};
+use super::spec::{RolloutAnalysis, RolloutPluginSpec, Step};
 use crate::duration;
 use crate::front::{WorkloadKind, WorkloadTarget};
 
@@ -22,9 +24,10 @@ pub(super) fn plan(spec: &RolloutPluginSpec, namespace: &str) -> Result<Plan, Ve
     flaws.extend(plugin(spec).err());
     let deadline = deadline(spec).map_err(|flaw| flaws.push(flaw));
     let stages = stages(spec).map_err(|found| flaws.extend(found));
-    match (deadline, stages) {
-        (Ok(deadline), Ok(stages)) if flaws.is_empty() => {
-            let mut plan = Plan { stages, paused: spec.paused, deadline, cautions: Vec::new() };
+    let background = background(spec).map_err(|flaw| flaws.push(flaw));
+    match (deadline, stages, background) {
+        (Ok(deadline), Ok(stages), Ok(background)) if flaws.is_empty() => {
+            let mut plan = Plan { stages, background, paused: spec.paused, deadline, cautions: Vec::new() };
             plan.cautions = cautions(&plan);
             Ok(plan)
         }
@@ -118,9 +121,6 @@ fn stages(spec: &RolloutPluginSpec) -> Result<Vec<Stage>, Vec<Flaw>> {
         return Err(flaws);
     };
     flaws.extend(canary.other.keys().map(|key| not_served(&format!("spec.strategy.canary.{key}"))));
-    if canary.analysis.as_ref().is_some_and(|analysis| !analysis.is_null()) {
-        flaws.push(not_served("spec.strategy.canary.analysis"));
-    }
     if canary.steps.is_empty() {
         flaws.push(Flaw::new(
             "RolloutPlugin spec.strategy.canary.steps is required: without a step there is nothing to hold",
@@ -138,10 +138,9 @@ fn stages(spec: &RolloutPluginSpec) -> Result<Vec<Stage>, Vec<Flaw>> {
 
 fn stage(index: usize, step: &Step) -> Result<Stage, Flaw> {
     let at = |problem: &str| Flaw::new(format!("spec.strategy.canary.steps[{index}]: {problem}"));
-    let analysis = step.analysis.as_ref().filter(|analysis| !analysis.is_null());
     let things = usize::from(step.set_weight.is_some())
         + usize::from(step.pause.is_some())
-        + usize::from(analysis.is_some())
+        + usize::from(step.analysis.is_some())
         + step.other.len();
     if things != 1 {
         return Err(at("Step must have exactly one of: setWeight, pause, or analysis"));
@@ -161,12 +160,41 @@ fn stage(index: usize, step: &Step) -> Result<Stage, Flaw> {
         };
         return Ok(Stage { hold: Some(hold), ..Stage::default() });
     }
-    if analysis.is_some() {
-        let check = Check { described: "analysis".to_owned() };
+    if let Some(analysis) = &step.analysis {
+        if analysis.starting_step.is_some() {
+            return Err(at(
+                "startingStep is for an analysis beside the steps: spec.strategy.canary.analysis",
+            ));
+        }
+        let check = check(analysis).map_err(|problem| at(&format!("analysis.{problem}")))?;
         return Ok(Stage { check: Some(check), ..Stage::default() });
     }
     let described = step.other.keys().next().cloned().unwrap_or_default();
     Ok(Stage { route: Some(Route { described }), ..Stage::default() })
+}
+
+fn background(spec: &RolloutPluginSpec) -> Result<Option<Background>, Flaw> {
+    let at = |problem: &str| Flaw::new(format!("spec.strategy.canary.analysis.{problem}"));
+    let Some(canary) = &spec.strategy.canary else { return Ok(None) };
+    let Some(analysis) = &canary.analysis else { return Ok(None) };
+    let check = check(analysis).map_err(|problem| at(&problem))?;
+    let steps = canary.steps.len();
+    let from = usize::try_from(analysis.starting_step.unwrap_or(0)).ok().filter(|from| *from < steps.max(1));
+    let from = from.ok_or_else(|| at(&format!("startingStep must be 0 to {}", steps.saturating_sub(1))))?;
+    Ok(Some(Background { check, from }))
+}
+
+fn check(analysis: &RolloutAnalysis) -> Result<Check, String> {
+    if analysis.templates.is_empty() {
+        return Err("templates: name at least one AnalysisTemplate or ClusterAnalysisTemplate".to_owned());
+    }
+    let on_error = match analysis.on_error.as_deref() {
+        None | Some("abort") => OnError::Abort,
+        Some("pause") => OnError::Pause,
+        Some("retry") => OnError::Retry,
+        Some(other) => return Err(format!("onError: {other:?} is none of abort, pause and retry")),
+    };
+    Ok(Check { on_error })
 }
 
 fn not_served(field: &str) -> Flaw {

@@ -12,6 +12,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
 use super::status::RolloutPluginStatus;
+use crate::analysis::{Argument, DryRun, MeasurementRetention, TemplateReference};
 use crate::schema::{any_object, integer_or_string};
 
 /// Asks for the progressive delivery of one workload: a new version enters step by step, holds at each step, and can
@@ -146,10 +147,9 @@ pub struct Canary {
     /// The steps, in order.
     #[serde(default)]
     pub steps: Vec<Step>,
-    /// Background analysis; refused with a condition until this version of Windlass serves it.
+    /// An analysis beside the steps, from startingStep on until the rollout is over.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    #[schemars(schema_with = "any_object")]
-    pub analysis: Option<Value>,
+    pub analysis: Option<RolloutAnalysis>,
     /// Anything else is kept, and refused with a condition.
     #[serde(flatten)]
     pub other: BTreeMap<String, Value>,
@@ -165,13 +165,51 @@ pub struct Step {
     /// Wait for a time, or for a person.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub pause: Option<Pause>,
-    /// An analysis that must pass; refused with a condition until this version of Windlass serves it.
+    /// An analysis that must pass.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    #[schemars(schema_with = "any_object")]
-    pub analysis: Option<Value>,
+    pub analysis: Option<RolloutAnalysis>,
     /// Anything else is kept, and refused with a condition.
     #[serde(flatten)]
     pub other: BTreeMap<String, Value>,
+}
+
+/// An analysis: the templates that say what is measured, and what is filled in there.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+pub struct RolloutAnalysis {
+    /// The templates; their metrics are measured together.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub templates: Vec<TemplateReference>,
+    /// What is filled in.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub args: Vec<Argument>,
+    /// Metrics that are measured and shown, but decide nothing.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub dry_run: Vec<DryRun>,
+    /// How many measurements are kept in the status.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub measurement_retention: Vec<MeasurementRetention>,
+    /// Labels and annotations for the AnalysisRun.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub analysis_run_metadata: Option<AnalysisRunMetadata>,
+    /// For an analysis beside the steps: the step with which it begins, counted from zero.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub starting_step: Option<i32>,
+    /// What happens when it cannot be measured: abort (as when it failed), pause (until a person decides) or retry
+    /// (hold, and measure again until that works). abort when absent.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub on_error: Option<String>,
+}
+
+/// Labels and annotations for an AnalysisRun.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct AnalysisRunMetadata {
+    /// Labels.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub labels: BTreeMap<String, String>,
+    /// Annotations.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub annotations: BTreeMap<String, String>,
 }
 
 /// Wait for a time, or for a person.

@@ -65,6 +65,7 @@ impl Pass<'_> {
             pod.is_some_and(|pod| pod.uid != *uid && !pod.is_on(belongs) && !pod.is_terminating())
         });
         run.journey = Journey::Aborting { cause, at: self.now, stage };
+        run.undecided = None;
         run.progress.overdue = cause == AbortCause::Deadline;
         self.announcements.push(Announcement::Aborted { cause });
         Ok(())
@@ -100,6 +101,8 @@ impl Pass<'_> {
             }
             Journey::Advancing { .. } | Journey::Completing => {
                 run.journey = Journey::Completing;
+                // Whoever skips everything skips the checks too.
+                (run.background, run.undecided) = (None, None);
                 run.progress.at = Some(self.now);
                 run.progress.overdue = false;
                 self.lift_pause = self.plan.paused;
@@ -121,8 +124,19 @@ impl Pass<'_> {
         if target_changed || self.seen.known_as(&promotion.target) != &run.target {
             return Err(Rejection::TargetChanged);
         }
+        if run.stage() == promotion.stage
+            && let Some(undecided) = run.undecided.clone()
+        {
+            // A hold that was shown beside it is left as well: both were shown.
+            let holds = matches!(run.journey, Journey::Advancing { part: Part::Hold { .. }, .. });
+            self.decide_for(&undecided);
+            if let (true, Some(stage)) = (holds, promotion.stage) {
+                self.leave_hold(stage);
+            }
+            return Ok(());
+        }
         match run.journey {
-            Journey::Advancing { stage, part: Part::Hold { .. } } if stage == promotion.stage => {
+            Journey::Advancing { stage, part: Part::Hold { .. } } if Some(stage) == promotion.stage => {
                 self.leave_hold(stage);
                 Ok(())
             }

@@ -68,7 +68,7 @@ impl Pass<'_> {
                 .is_some_and(|since| self.hold_until(stage, since).is_none_or(|until| self.now < until)),
             _ => false,
         });
-        self.plan.paused || holds || step.is_parked()
+        self.plan.paused || holds || step.is_parked() || step.is_checking()
     }
 
     fn available_on_target(&self) -> u32 {

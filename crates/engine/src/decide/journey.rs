@@ -3,6 +3,7 @@
 use jiff::Timestamp;
 
 use crate::align::{Alignment, Goal, align, forget_what_came_back, pods_wait, trouble};
+use crate::check::CheckPlace;
 use crate::decision::{Announcement, Move};
 use crate::memo::{AbortCause, Journey, Outcome, Part, Run};
 use crate::names::Revision;
@@ -51,15 +52,38 @@ impl Pass<'_> {
             self.journey(Journey::Completing);
             return None;
         }
+        if matches!(part, Part::Check { .. }) && self.plan.stages[stage].check.is_none() {
+            // Somebody has taken it out of the plan.
+            self.leave_check(stage);
+            return None;
+        }
         if let Some(parked) = self.park() {
             return Some(parked);
         }
-        let exposed = self.plan.exposure(stage, self.seen.replicas());
+        if let Some(begin) = self.begin_background(stage) {
+            return Some(begin);
+        }
+        let mut exposed = self.plan.exposure(stage, self.seen.replicas());
+        let held = self.held_by_check();
+        if held.is_some() {
+            exposed = exposed.min(self.seen.exposed());
+        }
         let alignment = self.align(exposed);
+        if let Some(held) = held {
+            return Some(self.with_hold(stage, held_step(alignment, held)));
+        }
         match (part, alignment) {
             (_, Alignment::Move(next)) => Some(self.with_hold(stage, Step::make(next))),
-            (Part::Expose, Alignment::Wait(waits)) => Some(Step { next: None, waits }),
+            (Part::Expose | Part::Check { .. }, Alignment::Wait(waits)) => Some(Step { next: None, waits }),
             (Part::Expose, Alignment::Aligned) => self.leave_expose(stage, exposed),
+            (Part::Check { .. }, Alignment::Aligned) => {
+                let step = self.stay_in_check(stage);
+                if step.is_none() {
+                    self.announcements.push(Announcement::CheckPassed { stage });
+                    self.leave_check(stage);
+                }
+                step
+            }
             (Part::Hold { .. }, Alignment::Wait(waits)) => {
                 Some(self.with_hold(stage, Step { next: None, waits }))
             }
@@ -69,15 +93,31 @@ impl Pass<'_> {
 
     fn leave_expose(&mut self, stage: usize, exposed: u32) -> Option<Step> {
         let is_last = stage + 1 == self.plan.stages.len();
-        if self.plan.stages[stage].hold.is_some() {
-            self.journey(Journey::Advancing { stage, part: Part::Hold { since: self.now } });
-            self.announcements.push(Announcement::HoldBegan { stage });
+        if self.plan.stages[stage].check.is_some() {
+            self.journey(Journey::Advancing { stage, part: Part::Check { attempt: 0, since: self.now } });
+            self.announcements.push(Announcement::CheckBegan { place: CheckPlace::Stage(stage) });
+        } else if self.plan.stages[stage].hold.is_some() {
+            self.begin_hold(stage);
         } else if is_last && exposed == self.seen.replicas() && !self.is_taken_over() {
             return Some(Step::wait(Reason::ControllerLags, None));
         } else {
             self.journey(Journey::Advancing { stage: stage + 1, part: Part::Expose });
         }
         None
+    }
+
+    fn begin_hold(&mut self, stage: usize) {
+        self.journey(Journey::Advancing { stage, part: Part::Hold { since: self.now } });
+        self.announcements.push(Announcement::HoldBegan { stage });
+    }
+
+    /// On to the stage's hold, or to the next stage.
+    pub(super) fn leave_check(&mut self, stage: usize) {
+        if self.plan.stages.get(stage).is_some_and(|stage| stage.hold.is_some()) {
+            self.begin_hold(stage);
+        } else {
+            self.journey(Journey::Advancing { stage: stage + 1, part: Part::Expose });
+        }
     }
 
     fn stay_in_hold(&mut self, stage: usize, since: Timestamp) -> Option<Step> {
@@ -122,6 +162,13 @@ impl Pass<'_> {
     fn complete(&mut self) -> Option<Step> {
         if let Some(parked) = self.park() {
             return Some(parked);
+        }
+        if let Some(begin) = self.begin(CheckPlace::Background) {
+            return Some(begin);
+        }
+        if let Some(held) = self.held_by_check() {
+            let alignment = self.align(self.seen.exposed());
+            return Some(held_step(alignment, held));
         }
         match self.align(self.seen.replicas()) {
             Alignment::Move(next) => Some(Step::make(next)),
@@ -199,7 +246,7 @@ impl Pass<'_> {
                 Journey::Aborted { at, .. } => Some(at),
                 _ => None,
             };
-            let reason = Reason::Aborted { target: run.target.clone() };
+            let reason = Reason::Aborted { target: run.target.clone(), blame: run.blame.clone() };
             step.waits.insert(0, Wait { reason, since });
         }
         step
@@ -232,5 +279,17 @@ impl Pass<'_> {
         if let Some(run) = &mut self.memo.run {
             run.journey = journey;
         }
+        self.forget_checks();
     }
+}
+
+/// A check holds everything: pods are put right where they are, and nothing goes further.
+fn held_step(alignment: Alignment, held: Wait) -> Step {
+    let mut step = match alignment {
+        Alignment::Move(next) => Step::make(next),
+        Alignment::Wait(waits) => Step { next: None, waits },
+        Alignment::Aligned => Step::default(),
+    };
+    step.waits.insert(0, held);
+    step
 }

@@ -5,7 +5,7 @@ use std::collections::BTreeSet;
 
 use windlass_engine::{
     Announcement, Answer, Decision, Intent, Intents, Memo, Move, Order, Plan, PodUid, Promotion, Reason,
-    Rejection, Seen, Standing, audit, decide,
+    Rejection, Seen, Standing, Verdict, audit, decide,
 };
 
 use super::{Rules, World};
@@ -129,8 +129,8 @@ impl Driver {
     /// The hold a person would see now.
     pub(crate) fn hold_shown(&self) -> Option<Promotion> {
         let run = self.memo.run.as_ref()?;
-        run.holding_since()?;
-        Some(Promotion { target: run.target.clone(), stage: run.stage()? })
+        let shown = run.holding_since().is_some() || run.undecided.is_some();
+        shown.then(|| Promotion { target: run.target.clone(), stage: run.stage() })
     }
 
     /// Asks for something, and looks.
@@ -205,7 +205,7 @@ impl Driver {
                 Standing::Healthy => self.memo.run.is_none(),
                 _ => decision.reasons().any(|reason| match reason {
                     Reason::Aborted { .. } => self.is_all_stable(),
-                    Reason::HoldForPerson { .. } | Reason::PausedByPerson => false,
+                    Reason::HoldForPerson { .. } | Reason::Undecided(_) | Reason::PausedByPerson => false,
                     reason => reason.needs_person(),
                 }),
             };
@@ -213,6 +213,7 @@ impl Driver {
                 return true;
             }
             let before = self.world.observe();
+            self.world.conclude(Verdict::Successful);
             self.world.tend();
             if let Some(wake) = decision.wake.filter(|_| before == self.world.observe()) {
                 self.world.now = self.world.now.max(wake);

@@ -9,7 +9,8 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use jiff::{SignedDuration, Timestamp};
 use windlass_engine::{
-    Exposure, Move, Observation, Pod, PodName, PodState, PodUid, Record, Revision, Slot, WorkloadUid,
+    CheckMove, CheckName, CheckState, Exposure, Move, Observation, Pod, PodName, PodState, PodUid, Record,
+    Revision, SeenCheck, Slot, Verdict, WorkloadUid,
 };
 
 pub(crate) use driver::Driver;
@@ -78,6 +79,8 @@ pub(crate) struct World {
     excused: BTreeSet<PodUid>,
     /// How many pods the loop let to the present template at most, and scaling at a fixed partition.
     asked: u32,
+    /// The checks that were begun.
+    pub(crate) checks: Vec<SeenCheck>,
     /// The present template came without being held in the same write.
     slipped: bool,
     born: u64,
@@ -107,6 +110,7 @@ impl World {
             excused: BTreeSet::new(),
             asked: 0,
             slipped: false,
+            checks: Vec::new(),
             born: 0,
         };
         for ordinal in 0..replicas {
@@ -150,6 +154,7 @@ impl World {
             ready_to_hold: self.rules.guarded || self.partition == HOLD,
             recorded: self.recorded,
             aliases: self.aliases.clone(),
+            checks: self.checks.clone(),
         }
     }
 
@@ -187,7 +192,30 @@ impl World {
                 self.recorded = None;
                 self.set_partition(if self.rules.guarded { 0 } else { HOLD });
             }
+            Move::Check(CheckMove::Begin(id)) => {
+                if !self.checks.iter().any(|check| check.id == *id) {
+                    let name = CheckName::new(format!("check-{}", self.checks.len()));
+                    self.checks.push(SeenCheck { id: *id, name, state: CheckState::Running, ending: false });
+                }
+            }
+            Move::Check(CheckMove::End(name)) => {
+                self.checks.iter_mut().filter(|check| check.name == *name).for_each(|it| it.ending = true);
+            }
         }
+    }
+
+    /// The checks that still measure come to a verdict.
+    pub(crate) fn conclude(&mut self, verdict: Verdict) {
+        let at = self.now;
+        for check in self.checks.iter_mut().filter(|check| check.state == CheckState::Running) {
+            let verdict = if check.ending { Verdict::Successful } else { verdict };
+            check.state = CheckState::Over { verdict, why: "error rate 0.2 > 0.05".to_owned(), at };
+        }
+    }
+
+    /// Whether something still measures that was not asked to end.
+    pub(crate) fn measures(&self) -> bool {
+        self.checks.iter().any(|check| check.state == CheckState::Running && !check.ending)
     }
 
     fn set_partition(&mut self, partition: u32) {

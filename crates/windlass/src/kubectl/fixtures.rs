@@ -227,7 +227,7 @@ pub(super) fn aborting() -> Picture {
 }
 
 pub(super) fn aborted() -> Picture {
-    let waits = [(Reason::Aborted { target: Revision::new(TARGET) }, Some(30))];
+    let waits = [(Reason::Aborted { target: Revision::new(TARGET), blame: None }, Some(30))];
     let more = json!({"step": "2/5", "currentStepIndex": 2, "aborted": true, "abortedRevision": TARGET, "abortedAt": ago(30),
         "memo": run(&json!({"is": "aborted", "cause": "person", "at": ago(30), "stage": 2}))});
     Picture {

@@ -1,0 +1,157 @@
+//! Checks as this dialect has them: runs of analyses with upstream's names, labels and owner. Which check a run is stands in
+//! an annotation of ours, because a name may have been used before.
+
+use std::collections::BTreeMap;
+
+use jiff::Timestamp;
+use k8s_openapi::apimachinery::pkg::apis::meta::v1::{ObjectMeta, OwnerReference};
+use windlass_engine::{
+    CheckId, CheckName, CheckPlace, CheckState, Memo, Observation, Revision, SeenCheck, Verdict,
+};
+
+use super::spec::{RolloutPlugin, RolloutPluginSpec};
+use super::status::{AnalysisRunReference, CanaryStatus};
+use crate::analysis::{AnalysisRun, AnalysisRunSpec, Phase};
+use crate::front::{Analyses, Kept};
+
+/// Which check a run of an analysis is.
+const CHECK: &str = "windlass.sh/check";
+
+/// What the checks measure.
+pub(super) fn analyses(spec: &RolloutPluginSpec) -> Analyses {
+    let Some(canary) = &spec.strategy.canary else { return Analyses::default() };
+    let steps = canary.steps.iter().enumerate();
+    let limit = |limit: Option<i32>, usual: usize| {
+        limit.map_or(usual, |limit| usize::try_from(limit).unwrap_or_default())
+    };
+    let (limits, usual) = (spec.analysis.clone().unwrap_or_default(), Kept::default());
+    Analyses {
+        stages: steps.filter_map(|(index, step)| Some((index, step.analysis.clone()?))).collect(),
+        background: canary.analysis.clone(),
+        kept: Kept {
+            successful: limit(limits.successful_run_history_limit, usual.successful),
+            unsuccessful: limit(limits.unsuccessful_run_history_limit, usual.unsuccessful),
+        },
+    }
+}
+
+/// The run of an analysis for a check that begins.
+pub(super) fn begin(
+    rollout: &RolloutPlugin,
+    check: CheckId,
+    target: &Revision,
+    spec: AnalysisRunSpec,
+    taken: &dyn Fn(&str) -> bool,
+) -> AnalysisRun {
+    let owner = rollout.metadata.name.clone().unwrap_or_default();
+    let analyses = analyses(&rollout.spec);
+    let metadata =
+        analyses.at(check.place).and_then(|it| it.analysis_run_metadata.clone()).unwrap_or_default();
+    let (base, type_, step) = match check.place {
+        CheckPlace::Background => (format!("{owner}-{target}"), "Background", None),
+        CheckPlace::Stage(stage) => (format!("{owner}-{target}-{stage}"), "Step", Some(stage)),
+    };
+    let mut labels = metadata.labels;
+    labels.insert("rollout-type".to_owned(), type_.to_owned());
+    labels.insert("rollout-plugin-name".to_owned(), owner.clone());
+    labels.extend(step.map(|step| ("step-index".to_owned(), step.to_string())));
+    let mut annotations = metadata.annotations;
+    annotations.insert(CHECK.to_owned(), write_id(check));
+    let owned_by = OwnerReference {
+        api_version: "argoproj.io/v1alpha1".to_owned(),
+        kind: "RolloutPlugin".to_owned(),
+        name: owner,
+        uid: rollout.metadata.uid.clone().unwrap_or_default(),
+        controller: Some(true),
+        block_owner_deletion: Some(true),
+    };
+    AnalysisRun {
+        metadata: ObjectMeta {
+            name: Some(free_name(&base, taken)),
+            namespace: rollout.metadata.namespace.clone(),
+            labels: Some(labels),
+            annotations: Some(annotations),
+            owner_references: Some(vec![owned_by]),
+            ..ObjectMeta::default()
+        },
+        spec,
+        status: None,
+    }
+}
+
+/// The name, or the name with the first free number behind it.
+fn free_name(base: &str, taken: &dyn Fn(&str) -> bool) -> String {
+    let numbered = (1_u32..).map(|number| format!("{base}.{number}"));
+    std::iter::once(base.to_owned())
+        .chain(numbered)
+        .find(|name| !taken(name))
+        .unwrap_or_else(|| base.to_owned())
+}
+
+/// The check that a run of an analysis is, if it is this rollout's.
+pub(super) fn seen_check(rollout: &RolloutPlugin, run: &AnalysisRun) -> Option<SeenCheck> {
+    let mut owners = run.metadata.owner_references.iter().flatten();
+    let uid = rollout.metadata.uid.as_deref()?;
+    owners.find(|owner| owner.controller == Some(true) && owner.uid == uid)?;
+    let id = run.metadata.annotations.as_ref()?.get(CHECK).and_then(|text| read_id(text))?;
+    let status = run.status.clone().unwrap_or_default();
+    let over = |verdict| CheckState::Over {
+        verdict,
+        why: if status.message.is_empty() { verdict.as_str().to_owned() } else { status.message.clone() },
+        at: status.completed_at.or(status.started_at).unwrap_or(Timestamp::UNIX_EPOCH),
+    };
+    Some(SeenCheck {
+        id,
+        name: CheckName::new(run.metadata.name.as_deref()?),
+        state: match status.phase {
+            Phase::Pending | Phase::Running => CheckState::Running,
+            Phase::Successful => over(Verdict::Successful),
+            Phase::Inconclusive => over(Verdict::Inconclusive),
+            Phase::Error => over(Verdict::Error),
+            Phase::Failed => over(Verdict::Failed),
+        },
+        ending: run.spec.terminate,
+    })
+}
+
+fn write_id(id: CheckId) -> String {
+    let place = match id.place {
+        CheckPlace::Background => "background".to_owned(),
+        CheckPlace::Stage(stage) => format!("stage-{stage}"),
+    };
+    format!("run-{}/{place}/{}", id.run.as_nanosecond(), id.attempt)
+}
+
+fn read_id(text: &str) -> Option<CheckId> {
+    let mut parts = text.split('/');
+    let run = parts.next()?.strip_prefix("run-")?.parse().ok()?;
+    let place = match parts.next()? {
+        "background" => CheckPlace::Background,
+        stage => CheckPlace::Stage(stage.strip_prefix("stage-")?.parse().ok()?),
+    };
+    let attempt = parts.next()?.parse().ok()?;
+    Some(CheckId { run: Timestamp::from_nanosecond(run).ok()?, place, attempt })
+}
+
+/// The checks that the run listens to, as the status shows them.
+pub(super) fn canary(memo: &Memo, seen: &Observation) -> Option<CanaryStatus> {
+    let run = memo.run.as_ref()?;
+    let mut current: BTreeMap<bool, AnalysisRunReference> = BTreeMap::new();
+    for id in run.checks() {
+        let Some(check) = seen.checks.iter().find(|check| check.id == id) else { continue };
+        let (status, message) = match &check.state {
+            CheckState::Running => ("Running", String::new()),
+            CheckState::Over { verdict, why, .. } => {
+                (verdict.as_str(), if *verdict == Verdict::Successful { String::new() } else { why.clone() })
+            }
+        };
+        let reference =
+            AnalysisRunReference { name: check.name.to_string(), status: status.to_owned(), message };
+        current.insert(id.place == CheckPlace::Background, reference);
+    }
+    let (step, background) = (current.remove(&false), current.remove(&true));
+    (step.is_some() || background.is_some()).then_some(CanaryStatus {
+        current_step_analysis_run_status: step,
+        current_background_analysis_run_status: background,
+    })
+}

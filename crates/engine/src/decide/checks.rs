@@ -1,0 +1,210 @@
+//! Heeds what checks say: a bad one turns the run round, one that nobody can read holds everything, and those that
+//! nobody waits for any more are ended.
+
+use jiff::Timestamp;
+
+use crate::check::{
+    Blame, CheckId, CheckMove, CheckPlace, CheckState, Meaning, SeenCheck, Undecided, Verdict, meaning,
+};
+use crate::decision::{Announcement, Move};
+use crate::memo::{AbortCause, Journey, Part, Run};
+use crate::plan::{Check, OnError};
+use crate::reason::{Reason, Wait};
+
+use super::{Pass, Step};
+
+/// A verdict that is in.
+struct Heard {
+    id: CheckId,
+    seen: SeenCheck,
+    verdict: Verdict,
+    why: String,
+    meaning: Meaning,
+}
+
+impl Pass<'_> {
+    /// Takes in the verdicts of the checks that the run listens to. While a person has paused the rollout nothing is
+    /// concluded from them.
+    pub(super) fn heed_checks(&mut self) {
+        if self.plan.paused {
+            return;
+        }
+        let Some(run) = &self.memo.run else { return };
+        let heard: Vec<Heard> = run.checks().filter_map(|id| self.heard(id)).collect();
+        for verdict in heard {
+            match verdict.meaning {
+                Meaning::Abort => return self.go_back_because(verdict),
+                Meaning::Ask => self.ask_a_person(verdict),
+                Meaning::Again(at) if at <= self.now => self.begin_again(verdict.id),
+                Meaning::Pass | Meaning::Again(_) => {}
+            }
+        }
+    }
+
+    /// What the plan does not ask for any more is not listened to, and nobody has to decide about it.
+    pub(super) fn forget_checks(&mut self) {
+        let background = self.plan.background.is_some();
+        let Some(run) = &mut self.memo.run else { return };
+        if !background {
+            run.background = None;
+        }
+        let listened = |place| run.checks().any(|id| id.place == place);
+        if run.undecided.as_ref().is_some_and(|undecided| !listened(undecided.place)) {
+            run.undecided = None;
+        }
+    }
+
+    fn seen_check(&self, id: CheckId) -> Option<&SeenCheck> {
+        self.seen.checks.iter().find(|check| check.id == id)
+    }
+
+    fn heard(&self, id: CheckId) -> Option<Heard> {
+        let seen = self.seen_check(id)?;
+        let CheckState::Over { verdict, why, at } = &seen.state else { return None };
+        let meaning = meaning(*verdict, self.policy(id.place), id.attempt, *at);
+        Some(Heard { id, seen: seen.clone(), verdict: *verdict, why: why.clone(), meaning })
+    }
+
+    fn policy(&self, place: CheckPlace) -> OnError {
+        let check: Option<Check> = match place {
+            CheckPlace::Stage(stage) => self.plan.stages.get(stage).and_then(|stage| stage.check),
+            CheckPlace::Background => self.plan.background.map(|background| background.check),
+        };
+        check.unwrap_or_default().on_error
+    }
+
+    fn go_back_because(&mut self, heard: Heard) {
+        if self.abort(AbortCause::Check).is_err() {
+            // Nothing can be put back any more: whether it stays is for a person to say.
+            self.ask_a_person(heard);
+            return;
+        }
+        if let Some(run) = &mut self.memo.run {
+            let (place, name) = (heard.id.place, heard.seen.name);
+            run.blame = Some(Blame { place, name, verdict: heard.verdict, why: heard.why });
+        }
+    }
+
+    fn ask_a_person(&mut self, heard: Heard) {
+        let since = self.now;
+        let Some(run) = &mut self.memo.run else { return };
+        if run.undecided.is_none() {
+            run.undecided = Some(Undecided {
+                place: heard.id.place,
+                name: heard.seen.name,
+                verdict: heard.verdict,
+                why: heard.why,
+                since,
+            });
+            self.announcements
+                .push(Announcement::Undecided { place: heard.id.place, verdict: heard.verdict });
+        }
+    }
+
+    fn begin_again(&mut self, id: CheckId) {
+        let now = self.now;
+        let Some(run) = &mut self.memo.run else { return };
+        let attempt = id.attempt.saturating_add(1);
+        match (id.place, &mut run.journey) {
+            (CheckPlace::Background, _) => run.background = Some(attempt),
+            (CheckPlace::Stage(_), Journey::Advancing { part, .. }) => {
+                *part = Part::Check { attempt, since: now };
+            }
+            (CheckPlace::Stage(_), _) => return,
+        }
+        self.announcements.push(Announcement::CheckAgain { place: id.place });
+    }
+
+    /// A person has decided: what was undecided counts as passed. A check beside the stages is begun anew, so that
+    /// the rest of the run is watched too.
+    pub(super) fn decide_for(&mut self, undecided: &Undecided) {
+        let Some(run) = &mut self.memo.run else { return };
+        run.undecided = None;
+        match undecided.place {
+            CheckPlace::Background => run.background = run.background.map(|it| it.saturating_add(1)),
+            CheckPlace::Stage(stage) => self.leave_check(stage),
+        }
+    }
+
+    /// The move that begins the check beside the stages, when its stage has come.
+    pub(super) fn begin_background(&mut self, stage: usize) -> Option<Step> {
+        self.plan.background.filter(|background| background.from <= stage)?;
+        let Some(run) = &mut self.memo.run else { return None };
+        if run.background.is_none() {
+            run.background = Some(0);
+            self.announcements.push(Announcement::CheckBegan { place: CheckPlace::Background });
+        }
+        self.begin(CheckPlace::Background)
+    }
+
+    /// The move that begins a check which the run listens to and which does not exist.
+    pub(super) fn begin(&self, place: CheckPlace) -> Option<Step> {
+        let id = self.memo.run.as_ref()?.checks().find(|id| id.place == place)?;
+        match self.seen_check(id) {
+            Some(_) => None,
+            None => Some(Step::make(Move::Check(CheckMove::Begin(id)))),
+        }
+    }
+
+    /// What the check of a stage waits for; none when it has passed.
+    pub(super) fn stay_in_check(&self, stage: usize) -> Option<Step> {
+        if let Some(begin) = self.begin(CheckPlace::Stage(stage)) {
+            return Some(begin);
+        }
+        let id = self.memo.run.as_ref()?.checks().find(|id| id.place == CheckPlace::Stage(stage))?;
+        let since = match self.memo.run.as_ref()?.journey {
+            Journey::Advancing { part: Part::Check { since, .. }, .. } => Some(since),
+            _ => None,
+        };
+        match self.heard(id) {
+            Some(Heard { meaning: Meaning::Pass, .. }) => None,
+            // Said by whoever holds everything.
+            Some(Heard { meaning: Meaning::Ask | Meaning::Again(_), .. }) => Some(Step::default()),
+            Some(Heard { meaning: Meaning::Abort, .. }) | None => {
+                let name = self.seen_check(id)?.name.clone();
+                Some(Step::wait(Reason::Checking { place: id.place, name }, since))
+            }
+        }
+    }
+
+    /// What a check holds everything for, if one does: nothing more is exposed, and no stage is left.
+    pub(super) fn held_by_check(&self) -> Option<Wait> {
+        let run = self.memo.run.as_ref()?;
+        if let Some(undecided) = &run.undecided {
+            let since = Some(undecided.since);
+            return Some(Wait { reason: Reason::Undecided(undecided.clone()), since });
+        }
+        run.checks().filter_map(|id| self.heard(id)).find_map(|heard| match heard.meaning {
+            Meaning::Again(at) => Some(Wait {
+                reason: Reason::CheckAgain {
+                    place: heard.id.place,
+                    name: heard.seen.name,
+                    why: heard.why,
+                    at,
+                },
+                since: None,
+            }),
+            _ => None,
+        })
+    }
+
+    /// When a check that could not be measured begins again.
+    pub(super) fn check_begins_again(&self) -> Option<Timestamp> {
+        let run = self.memo.run.as_ref()?;
+        let again = run.checks().filter_map(|id| self.heard(id)).filter_map(|heard| match heard.meaning {
+            Meaning::Again(at) => Some(at),
+            _ => None,
+        });
+        again.filter(|at| *at > self.now).min()
+    }
+
+    /// A check that measures and that nobody listens to any more.
+    pub(super) fn nobodys_check(&self) -> Option<Move> {
+        let listened: Vec<CheckId> = self.memo.run.iter().flat_map(Run::checks).collect();
+        let nobodys = |check: &&SeenCheck| {
+            check.state == CheckState::Running && !check.ending && !listened.contains(&check.id)
+        };
+        let check = self.seen.checks.iter().find(nobodys)?;
+        Some(Move::Check(CheckMove::End(check.name.clone())))
+    }
+}

@@ -1,0 +1,284 @@
+//! Checks: what a verdict does to a run, one sentence per test.
+
+mod world;
+
+use jiff::SignedDuration;
+use windlass_engine::{
+    AbortCause, Amount, Announcement, Background, Check, CheckPlace, CheckState, Deadline, Expose, Hold,
+    Journey, OnError, Part, Plan, Reason, Rounding, Stage, Standing, Verdict,
+};
+use world::{Driver, Rules};
+
+fn weight(percent: u32) -> Stage {
+    let expose = Expose { amount: Amount::Percent(percent), rounding: Rounding::DownAtLeastOne };
+    Stage { expose: Some(expose), ..Stage::default() }
+}
+
+fn check(on_error: OnError) -> Stage {
+    Stage { check: Some(Check { on_error }), ..Stage::default() }
+}
+
+fn plan(stages: &[Stage], background: Option<Background>) -> Plan {
+    Plan {
+        stages: stages.to_vec(),
+        background,
+        paused: false,
+        deadline: Deadline { after: SignedDuration::from_mins(10), abort: false },
+        cautions: Vec::new(),
+    }
+}
+
+/// Five pods, one of them on `B`, and a check that measures.
+fn checking(on_error: OnError) -> Driver {
+    under_way(plan(&[weight(20), check(on_error), weight(100)], None))
+}
+
+/// Five pods, one of them on `B`, a hold for a person, and a check in the background.
+fn watched(on_error: OnError) -> Driver {
+    let pause = Stage { hold: Some(Hold::UntilPromoted), ..Stage::default() };
+    let background = Background { check: Check { on_error }, from: 0 };
+    under_way(plan(&[weight(20), pause, weight(60), weight(100)], Some(background)))
+}
+
+fn under_way(plan: Plan) -> Driver {
+    let mut driver = Driver::new(Rules::default(), 5, plan);
+    driver.look();
+    driver.world.change_template("B");
+    driver.world.sync();
+    driver.run();
+    assert_eq!(driver.world.on("B"), [4]);
+    assert!(driver.world.measures());
+    driver
+}
+
+fn conclude(driver: &mut Driver, verdict: Verdict) {
+    driver.world.conclude(verdict);
+    driver.run();
+}
+
+fn journey(driver: &Driver) -> Option<&Journey> {
+    driver.memo.run.as_ref().map(|run| &run.journey)
+}
+
+#[test]
+fn a_check_is_begun_once_its_stage_is_exposed_and_the_stage_waits_for_it() {
+    let mut driver = checking(OnError::Abort);
+    assert_eq!(driver.world.checks.len(), 1);
+    assert_eq!(driver.world.checks[0].id.place, CheckPlace::Stage(1));
+    let waits = driver.look();
+    assert_eq!(Driver::codes(&waits), ["AnalysisRunning"]);
+    assert_eq!(waits.standing, Standing::Progressing);
+    assert_eq!(driver.world.on("B"), [4]);
+}
+
+#[test]
+fn a_check_that_passes_lets_the_run_go_on_to_its_end() {
+    let mut driver = checking(OnError::Abort);
+    conclude(&mut driver, Verdict::Successful);
+    assert!(driver.told.contains(&Announcement::CheckPassed { stage: 1 }));
+    assert_eq!(driver.world.on("B").len(), 5);
+    assert!(driver.memo.run.is_none());
+}
+
+#[test]
+fn a_check_that_fails_returns_every_updated_pod_and_is_blamed() {
+    let mut driver = checking(OnError::Retry);
+    conclude(&mut driver, Verdict::Failed);
+    assert!(driver.world.on("B").is_empty());
+    let aborted = driver.look();
+    assert!(matches!(journey(&driver), Some(Journey::Aborted { cause: AbortCause::Check, stage: 1, .. })));
+    let blame = aborted.reasons().find_map(|reason| match reason {
+        Reason::Aborted { blame, .. } => blame.clone(),
+        _ => None,
+    });
+    assert_eq!(blame.unwrap().why, "error rate 0.2 > 0.05");
+}
+
+#[test]
+fn a_check_without_a_value_aborts_unless_its_policy_says_otherwise() {
+    let mut driver = checking(OnError::Abort);
+    conclude(&mut driver, Verdict::Error);
+    assert!(driver.world.on("B").is_empty());
+    assert!(matches!(journey(&driver), Some(Journey::Aborted { cause: AbortCause::Check, .. })));
+}
+
+#[test]
+fn an_inconclusive_check_holds_everything_until_a_person_promotes() {
+    let mut driver = checking(OnError::Abort);
+    conclude(&mut driver, Verdict::Inconclusive);
+    driver.world.pass(7200);
+    let held = driver.look();
+    assert_eq!(Driver::codes(&held), ["AnalysisUndecided"]);
+    assert_eq!(held.standing, Standing::Paused);
+    assert_eq!(driver.world.on("B"), [4]);
+    driver.promote();
+    driver.run();
+    assert_eq!(driver.world.on("B").len(), 5);
+}
+
+#[test]
+fn an_inconclusive_check_can_be_aborted() {
+    let mut driver = checking(OnError::Abort);
+    conclude(&mut driver, Verdict::Inconclusive);
+    driver.abort();
+    driver.run();
+    assert!(driver.world.on("B").is_empty());
+    assert!(driver.memo.run.as_ref().unwrap().undecided.is_none());
+}
+
+#[test]
+fn a_check_without_a_value_holds_for_a_person_where_that_is_the_policy() {
+    let mut driver = checking(OnError::Pause);
+    conclude(&mut driver, Verdict::Error);
+    assert_eq!(driver.look().standing, Standing::Paused);
+    assert_eq!(driver.world.on("B"), [4]);
+}
+
+#[test]
+fn a_check_without_a_value_is_begun_again_later_where_that_is_the_policy() {
+    let mut driver = checking(OnError::Retry);
+    let over = driver.world.now;
+    conclude(&mut driver, Verdict::Error);
+    let waits = driver.look();
+    assert_eq!(Driver::codes(&waits), ["AnalysisError"]);
+    assert_eq!(driver.world.checks.len(), 1);
+    let wake = waits.wake.unwrap();
+    assert_eq!(wake, over + SignedDuration::from_secs(10));
+    driver.world.now = wake;
+    driver.run();
+    let attempts: Vec<u32> = driver.world.checks.iter().map(|check| check.id.attempt).collect();
+    assert_eq!(attempts, [0, 1]);
+    conclude(&mut driver, Verdict::Successful);
+    assert_eq!(driver.world.on("B").len(), 5);
+}
+
+#[test]
+fn the_time_of_a_check_does_not_count_against_the_deadline() {
+    let mut driver = checking(OnError::Abort);
+    driver.world.pass(86_400);
+    assert_eq!(Driver::codes(&driver.look()), ["AnalysisRunning"]);
+}
+
+#[test]
+fn a_pod_that_fails_under_a_check_counts_against_the_deadline() {
+    let mut driver = checking(OnError::Abort);
+    driver.world.make_fail(4);
+    driver.look();
+    driver.world.pass(601);
+    assert_eq!(driver.look().standing, Standing::Degraded);
+}
+
+#[test]
+fn a_background_check_begins_before_the_first_pod_and_is_ended_with_the_run() {
+    let mut driver = watched(OnError::Abort);
+    driver.promote();
+    driver.run();
+    assert_eq!(driver.world.on("B").len(), 5);
+    assert!(driver.memo.run.is_none());
+    assert!(driver.world.checks[0].ending && driver.world.checks.len() == 1);
+}
+
+#[test]
+fn a_background_check_begins_with_its_stage() {
+    let pause = Stage { hold: Some(Hold::UntilPromoted), ..Stage::default() };
+    let background = Background { check: Check::default(), from: 2 };
+    let plan = plan(&[weight(20), pause.clone(), weight(60), pause, weight(100)], Some(background));
+    let mut driver = Driver::new(Rules::default(), 5, plan);
+    driver.look();
+    driver.world.change_template("B");
+    driver.world.sync();
+    driver.run();
+    assert!(driver.world.checks.is_empty());
+    driver.promote();
+    driver.run();
+    assert_eq!(driver.world.checks.len(), 1);
+}
+
+#[test]
+fn a_background_check_that_fails_aborts_even_in_a_hold() {
+    let mut driver = watched(OnError::Abort);
+    conclude(&mut driver, Verdict::Failed);
+    assert!(driver.world.on("B").is_empty());
+    assert!(matches!(journey(&driver), Some(Journey::Aborted { cause: AbortCause::Check, .. })));
+}
+
+#[test]
+fn an_inconclusive_background_check_keeps_a_run_from_exposing_more() {
+    let mut driver = watched(OnError::Abort);
+    driver.promote();
+    driver.world.conclude(Verdict::Inconclusive);
+    driver.run();
+    assert_eq!(driver.look().standing, Standing::Paused);
+    let exposed = driver.world.on("B").len();
+    assert!(exposed < 5, "everything is held, but {exposed} pods are updated");
+    driver.promote();
+    driver.run();
+    assert_eq!(driver.world.on("B").len(), 5);
+    assert_eq!(driver.world.checks.len(), 2, "the rest of the run is watched too");
+}
+
+#[test]
+fn while_a_person_has_paused_the_rollout_a_failed_check_waits() {
+    let mut driver = checking(OnError::Abort);
+    driver.plan.paused = true;
+    driver.look();
+    conclude(&mut driver, Verdict::Failed);
+    assert_eq!(driver.world.on("B"), [4]);
+    driver.plan.paused = false;
+    driver.run();
+    assert!(driver.world.on("B").is_empty());
+}
+
+#[test]
+fn checks_are_ended_by_an_abort_a_new_target_a_rollback_and_a_full_promotion() {
+    let ends: [(&str, fn(&mut Driver)); 4] = [
+        ("abort", |driver| drop(driver.abort())),
+        ("new target", |driver| driver.world.change_template("C")),
+        ("rollback", |driver| driver.world.change_template("A")),
+        ("full promotion", |driver| drop(driver.promote_full())),
+    ];
+    for (what, end) in ends {
+        let mut driver = watched(OnError::Abort);
+        end(&mut driver);
+        driver.world.sync();
+        driver.run();
+        assert!(driver.world.checks[0].ending, "{what}");
+    }
+}
+
+#[test]
+fn a_restart_checks_again_with_a_check_of_its_own() {
+    let mut driver = checking(OnError::Abort);
+    conclude(&mut driver, Verdict::Failed);
+    driver.restart();
+    driver.run();
+    assert_eq!(driver.world.checks.len(), 2);
+    assert_eq!(driver.world.checks[1].state, CheckState::Running);
+    assert!(matches!(journey(&driver), Some(Journey::Advancing { stage: 1, part: Part::Check { .. } })));
+}
+
+#[test]
+fn a_check_that_fails_when_nothing_can_be_put_back_asks_a_person() {
+    let mut driver = under_way_to_the_end();
+    conclude(&mut driver, Verdict::Failed);
+    let asks = driver.look();
+    assert_eq!(Driver::codes(&asks), ["AnalysisUndecided"]);
+    assert_eq!(driver.world.on("B").len(), 5);
+    driver.promote();
+    driver.run();
+    assert!(driver.memo.run.is_none());
+}
+
+/// Every pod is on `B`, the set's controller has forgotten `A`, and a check measures.
+fn under_way_to_the_end() -> Driver {
+    let rules = Rules { keeps: false, ..Rules::default() };
+    let mut driver = Driver::new(rules, 5, plan(&[weight(100), check(OnError::Abort)], None));
+    driver.look();
+    driver.world.change_template("B");
+    driver.world.sync();
+    driver.run();
+    driver.world.sync();
+    driver.run();
+    assert_eq!(driver.world.current.as_str(), "B");
+    driver
+}
