@@ -5,6 +5,9 @@ use std::collections::BTreeMap;
 use serde_json::Value;
 use windlass_api::analysis::{Argument, Metric};
 
+/// What stands in place of a secret, wherever a person can see it.
+pub const HIDDEN: &str = "*****";
+
 /// Why arguments do not fit.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum ArgumentError {

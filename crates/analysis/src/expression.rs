@@ -32,6 +32,7 @@ use jiff::Timestamp;
 use nature::Nature;
 use syntax::Node;
 pub use value::Value;
+pub(crate) use written::to_base64;
 
 /// What an expression may take at most.
 pub mod limits {

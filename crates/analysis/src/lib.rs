@@ -1,5 +1,6 @@
 //! Measured health. A metric is asked again and again; its values are judged by expressions; limits turn many judgements
-//! into one verdict. All of it is pure: values, the time and the answers of providers are arguments.
+//! into one verdict. All of it is pure: values, the time and the answers of providers are arguments. Only [`http`] sends
+//! anything.
 
 pub mod arguments;
 pub mod expression;
@@ -7,5 +8,6 @@ pub mod gauge;
 pub mod providers;
 pub mod rules;
 pub mod schedule;
+pub mod suggest;
 pub mod templates;
 pub mod verdict;

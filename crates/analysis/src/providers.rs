@@ -1,13 +1,87 @@
 //! Where values come from. A provider is read from a metric whose arguments are filled in; it says what is to be asked
 //! next, from the answers so far, until it has a value. That is pure: sending is somebody else's work.
 
+mod authentication;
+mod fields;
+mod json_path;
+mod prometheus;
+mod web;
+
 use std::collections::BTreeMap;
 use std::fmt;
 use std::time::Duration;
 
 use jiff::Timestamp;
+use serde_json::Value as Json;
 
+use self::fields::Fields;
 use crate::gauge::Measured;
+use crate::rules::Flaw;
+use crate::suggest::did_you_mean;
+
+/// Reads the settings of a provider; what does not make sense is noted in the fields.
+type Reader = fn(&mut Fields<'_>) -> Box<dyn Provider>;
+
+/// The providers that are asked over HTTP.
+const OVER_HTTP: [(&str, Reader); 2] = [("prometheus", prometheus::read), ("web", web::read)];
+/// Takes settings as they are.
+type Taker = fn(Json) -> Settings;
+/// The providers that a cluster answers by itself.
+const IN_THE_CLUSTER: [(&str, Taker); 2] = [("job", Settings::Job), ("kubernetes", Settings::Kubernetes)];
+/// Those that Argo Rollouts has besides.
+const NOT_SERVED: [&str; 4] = ["wavefront", "skywalking", "kayenta", "plugin"];
+
+/// The provider of a metric, with its settings.
+pub enum Settings {
+    /// It is asked over HTTP.
+    Http(Box<dyn Provider>),
+    /// A Kubernetes Job, as it was written.
+    Job(Json),
+    /// Objects of the cluster, as it was written.
+    Kubernetes(Json),
+}
+
+/// Reads the provider of a metric, which stands in `field`: there must be exactly one. Or everything that does not make
+/// sense.
+pub fn read(field: &str, provider: &Json) -> Result<Settings, Vec<Flaw>> {
+    let flaw = |field: &str, what: String| Err(vec![Flaw { field: field.to_owned(), what }]);
+    let named: Vec<(&String, &Json)> = provider.as_object().into_iter().flatten().collect();
+    let (name, settings) = match named[..] {
+        [one] => one,
+        [] => return flaw(field, format!("no provider: name one of {}", served().join(", "))),
+        _ => {
+            let all: Vec<&str> = named.iter().map(|(name, _)| name.as_str()).collect();
+            return flaw(field, format!("more than one provider: {}; keep one", all.join(", ")));
+        }
+    };
+    let field = format!("{field}.{name}");
+    if let Some((_, read)) = OVER_HTTP.iter().find(|(known, _)| known == name) {
+        let mut fields = Fields::new(&field, settings);
+        let provider = read(&mut fields);
+        let flaws = fields.finish();
+        return if flaws.is_empty() { Ok(Settings::Http(provider)) } else { Err(flaws) };
+    }
+    if let Some((_, settings_of)) = IN_THE_CLUSTER.iter().find(|(known, _)| known == name) {
+        return Ok(settings_of(settings.clone()));
+    }
+    if NOT_SERVED.contains(&name.as_str()) {
+        return flaw(&field, format!("Windlass does not serve {name}; it serves {}", served().join(", ")));
+    }
+    let meant = did_you_mean(name, &served()).map(|meant| format!(" (did you mean {meant}?)"));
+    let there_are = served().join(", ");
+    flaw(&field, format!("there is no provider {name}{}; there are {there_are}", meant.unwrap_or_default()))
+}
+
+/// The names of all providers that are served.
+fn served() -> Vec<&'static str> {
+    let cluster = IN_THE_CLUSTER.iter().map(|(name, _)| *name);
+    OVER_HTTP.iter().map(|(name, _)| *name).chain(cluster).collect()
+}
+
+/// Pairs as the body of a form, or behind the question mark of an address.
+fn form(pairs: &[(&str, &str)]) -> String {
+    form_urlencoded::Serializer::new(String::new()).extend_pairs(pairs).finish()
+}
 
 /// A provider with its settings.
 pub trait Provider: Send + Sync {
@@ -116,4 +190,23 @@ pub struct Answer {
     pub status: u16,
     /// The body.
     pub body: Vec<u8>,
+}
+
+impl Answer {
+    /// Whether it is an answer to what was asked.
+    pub fn is_good(&self) -> bool {
+        (200..300).contains(&self.status)
+    }
+
+    /// The beginning of the body, for messages.
+    pub fn excerpt(&self) -> String {
+        const LONGEST: usize = 200;
+        let text = String::from_utf8_lossy(&self.body);
+        let mut words = text.split_whitespace().collect::<Vec<_>>().join(" ");
+        if let Some((end, _)) = words.char_indices().nth(LONGEST) {
+            words.truncate(end);
+            words.push('…');
+        }
+        if words.is_empty() { "(an empty answer)".to_owned() } else { words }
+    }
 }

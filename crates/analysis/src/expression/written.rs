@@ -204,7 +204,7 @@ pub(super) fn to_float(value: &Value) -> Result<f64, String> {
 
 const ALPHABET: &[u8; 64] = b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
 
-pub(super) fn to_base64(text: &str) -> String {
+pub(crate) fn to_base64(text: &str) -> String {
     let mut out = String::with_capacity(text.len().div_ceil(3) * 4);
     for chunk in text.as_bytes().chunks(3) {
         let byte = |index: usize| u32::from(chunk.get(index).copied().unwrap_or(0));

@@ -11,8 +11,8 @@ use windlass_api::rollout_plugin::RolloutPlugin;
 
 use super::node::{Data, Node, Position};
 use super::strict::{Wrong, strictly};
-use super::suggest::did_you_mean;
 use super::{Mistake, Place, Source};
+use windlass_analysis::suggest::did_you_mean;
 
 /// Everything that was found, in the order of the files.
 #[derive(Clone, Debug, Default)]

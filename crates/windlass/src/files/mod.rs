@@ -8,7 +8,6 @@ mod load;
 mod manifests;
 mod node;
 mod strict;
-mod suggest;
 #[cfg(test)]
 mod tests;
 

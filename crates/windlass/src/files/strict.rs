@@ -13,7 +13,7 @@ use serde::de::{
 use serde::forward_to_deserialize_any;
 
 use super::node::{Data, Key, Node, Position};
-use super::suggest::did_you_mean;
+use windlass_analysis::suggest::did_you_mean;
 
 /// What is wrong with a document, and where.
 #[derive(Clone, Debug, PartialEq, Eq)]

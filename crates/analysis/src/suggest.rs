@@ -1,7 +1,7 @@
 //! What somebody may have meant by a word that nobody knows.
 
 /// The known word that is nearest, if one is near enough to be a slip of the keyboard.
-pub(crate) fn did_you_mean<'a>(word: &str, known: &[&'a str]) -> Option<&'a str> {
+pub fn did_you_mean<'a>(word: &str, known: &[&'a str]) -> Option<&'a str> {
     let lower = word.to_lowercase();
     let far = |candidate: &str| strsim::damerau_levenshtein(&lower, &candidate.to_lowercase());
     let tolerated = 1 + word.chars().count() / 6;

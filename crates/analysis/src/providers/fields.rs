@@ -1,0 +1,311 @@
+//! The settings of a provider as a person wrote them, read field by field. Everything that does not make sense is
+//! collected with its path, so that all of it is told at once; a field that nobody asked for is a mistake too.
+
+use std::time::Duration;
+
+use jiff::SignedDuration;
+use serde_json::{Map, Value as Json};
+use windlass_api::go_duration;
+
+use super::Trust;
+use crate::arguments::HIDDEN;
+use crate::rules::Flaw;
+use crate::suggest::did_you_mean;
+
+/// A block of settings that is being read.
+pub(super) struct Fields<'a> {
+    path: String,
+    given: Option<&'a Map<String, Json>>,
+    known: Vec<&'static str>,
+    flaws: Vec<Flaw>,
+}
+
+/// Whether a text is still to be filled in: it holds the placeholder of a secret, or a tag of a pod. It is not checked
+/// then for what it will be.
+pub(super) fn is_open(text: &str) -> bool {
+    text.contains(HIDDEN) || text.contains("{{")
+}
+
+impl<'a> Fields<'a> {
+    /// The settings at a path; nothing at all counts as an empty block.
+    pub(super) fn new(path: &str, settings: &'a Json) -> Self {
+        let given = settings.as_object();
+        let mut fields = Self { path: path.to_owned(), given, known: Vec::new(), flaws: Vec::new() };
+        if given.is_none() && !settings.is_null() {
+            let what = format!("expected a block of settings, not {}", kind(settings));
+            fields.flaws.push(Flaw { field: path.to_owned(), what });
+        }
+        fields
+    }
+
+    /// Everything that does not make sense, unknown fields included.
+    pub(super) fn finish(mut self) -> Vec<Flaw> {
+        let given = self.given.into_iter().flatten();
+        for (name, _) in given.filter(|(name, _)| !self.known.contains(&name.as_str())) {
+            let what = match did_you_mean(name, &self.known) {
+                Some(meant) => format!("there is no such field; did you mean {meant}?"),
+                None => format!("there is no such field; there are {}", self.known.join(", ")),
+            };
+            self.flaws.push(Flaw { field: format!("{}.{name}", self.path), what });
+        }
+        self.flaws
+    }
+
+    /// Notes that a field does not make sense.
+    pub(super) fn flaw(&mut self, name: &str, what: impl Into<String>) {
+        self.flaws.push(Flaw { field: format!("{}.{name}", self.path), what: what.into() });
+    }
+
+    /// What stands in a field; null counts as nothing.
+    pub(super) fn json(&mut self, name: &'static str) -> Option<&'a Json> {
+        self.known.push(name);
+        self.given?.get(name).filter(|value| !value.is_null())
+    }
+
+    /// Whether something stands in a field.
+    pub(super) fn has(&self, name: &str) -> bool {
+        let value = self.given.and_then(|given| given.get(name));
+        value.is_some_and(|value| !value.is_null() && value.as_str() != Some(""))
+    }
+
+    /// A text; an empty one counts as nothing.
+    pub(super) fn text(&mut self, name: &'static str) -> Option<String> {
+        match self.json(name)? {
+            Json::String(text) => Some(text.clone()).filter(|text| !text.is_empty()),
+            other => {
+                self.flaw(name, format!("expected a text, not {}", kind(other)));
+                None
+            }
+        }
+    }
+
+    /// A text that must be there; empty if it is not, which is noted.
+    pub(super) fn required(&mut self, name: &'static str) -> String {
+        if !self.has(name) {
+            self.flaw(name, "it is missing");
+        }
+        self.text(name).unwrap_or_default()
+    }
+
+    /// One of a few words.
+    pub(super) fn one_of(&mut self, name: &'static str, words: &[&str]) -> Option<String> {
+        let text = self.text(name)?;
+        if !words.contains(&text.as_str()) && !is_open(&text) {
+            self.flaw(name, format!("{text:?} is none of {}", words.join(", ")));
+        }
+        Some(text)
+    }
+
+    /// A yes or no; no if it is not there.
+    pub(super) fn flag(&mut self, name: &'static str) -> bool {
+        match self.json(name) {
+            None => false,
+            Some(Json::Bool(flag)) => *flag,
+            Some(Json::String(text)) if text == "true" => true,
+            Some(Json::String(text)) if text == "false" || text.is_empty() || is_open(text) => false,
+            Some(other) => {
+                self.flaw(name, format!("expected true or false, not {}", kind(other)));
+                false
+            }
+        }
+    }
+
+    /// A whole number, also written as a text, because arguments are texts.
+    pub(super) fn number(&mut self, name: &'static str) -> Option<i64> {
+        let value = self.json(name)?;
+        let read = match value {
+            Json::Number(number) => number.as_i64(),
+            Json::String(text) if text.is_empty() || is_open(text) => return None,
+            Json::String(text) => text.trim().parse().ok(),
+            _ => None,
+        };
+        if read.is_none() {
+            self.flaw(name, format!("expected a whole number, not {}", kind(value)));
+        }
+        read
+    }
+
+    /// A time limit in seconds; 0 means the usual one, as upstream.
+    pub(super) fn seconds(&mut self, name: &'static str, usual: u64) -> Duration {
+        let given = self.number(name).unwrap_or(0);
+        let limit = u64::try_from(given).unwrap_or_else(|_| {
+            self.flaw(name, format!("{given} is no time limit: write whole seconds above 0"));
+            0
+        });
+        Duration::from_secs(if limit == 0 { usual } else { limit })
+    }
+
+    /// A duration as Go writes it, above zero.
+    pub(super) fn duration(&mut self, name: &'static str) -> Option<SignedDuration> {
+        let text = self.text(name).filter(|text| !is_open(text))?;
+        let duration = go_duration(&text).filter(SignedDuration::is_positive);
+        if duration.is_none() {
+            self.flaw(name, format!("{text:?} is no duration: write it as 30s, 5m or 1h30m"));
+        }
+        duration
+    }
+
+    /// An address that can be asked: http or https, with a host and without a password.
+    pub(super) fn address(&mut self, name: &'static str) -> Option<String> {
+        let address = self.text(name)?;
+        if let Err(what) = checked_address(&address) {
+            self.flaw(name, what);
+        }
+        Some(address)
+    }
+
+    /// An address that must be there; empty if it is not, which is noted.
+    pub(super) fn required_address(&mut self, name: &'static str) -> String {
+        if !self.has(name) {
+            self.flaw(name, "it is missing");
+        }
+        self.address(name).unwrap_or_default()
+    }
+
+    /// A list of texts.
+    pub(super) fn texts(&mut self, name: &'static str) -> Vec<String> {
+        let mut texts = Vec::new();
+        for (index, item) in self.list(name).iter().enumerate() {
+            match item {
+                Json::String(text) => texts.push(text.clone()),
+                other => {
+                    self.flaw(&format!("{name}[{index}]"), format!("expected a text, not {}", kind(other)));
+                }
+            }
+        }
+        texts
+    }
+
+    /// A list of blocks.
+    pub(super) fn items<T>(
+        &mut self,
+        name: &'static str,
+        mut read: impl FnMut(&mut Fields<'a>) -> T,
+    ) -> Vec<T> {
+        let items = self.list(name).iter().enumerate();
+        items.map(|(index, item)| self.below(&format!("{name}[{index}]"), item, &mut read)).collect()
+    }
+
+    /// A block within the block; nothing if it is not there or has nothing in it.
+    pub(super) fn block<T>(
+        &mut self,
+        name: &'static str,
+        read: impl FnOnce(&mut Fields<'a>) -> T,
+    ) -> Option<T> {
+        let block = self.json(name)?;
+        let is_blank = block.as_object().is_some_and(|fields| fields.values().all(is_blank));
+        (!is_blank).then(|| self.below(name, block, read))
+    }
+
+    /// Headers, as upstream writes them: `key` and `value`.
+    pub(super) fn headers(&mut self, name: &'static str) -> Vec<(String, String)> {
+        self.items(name, |header| {
+            let (key, value) = (header.required("key"), header.text("value").unwrap_or_default());
+            let is_token =
+                |letter: char| letter.is_ascii_alphanumeric() || "!#$%&'*+-.^_`|~".contains(letter);
+            if !key.chars().all(is_token) && !is_open(&key) {
+                header.flaw("key", format!("{key:?} is no name of a header"));
+            }
+            // The value is not told: it may be a secret.
+            if value.chars().any(|letter| letter.is_control() && letter != '\t') {
+                header.flaw(
+                    "value",
+                    "a header has no line breaks: a Secret made from a file often ends with one",
+                );
+            }
+            (key, value)
+        })
+    }
+
+    /// Whom to trust: `insecure`, and `tls` with `ca`, `certificate` and `key`, all PEM.
+    pub(super) fn trust(&mut self) -> Trust {
+        let insecure = self.flag("insecure");
+        let read = self.block("tls", |tls| {
+            let (authorities, certificate, key) = (tls.pem("ca"), tls.pem("certificate"), tls.pem("key"));
+            let identity = match (certificate, key) {
+                (Some(certificate), Some(key)) => Some((certificate, key)),
+                (None, None) => None,
+                (Some(_), None) => {
+                    tls.flaw("key", "it is missing: a certificate needs its key");
+                    None
+                }
+                (None, Some(_)) => {
+                    tls.flaw("certificate", "it is missing: a key needs its certificate");
+                    None
+                }
+            };
+            (authorities, identity)
+        });
+        let (authorities, identity) = read.unwrap_or_default();
+        if insecure && authorities.is_some() {
+            self.flaw("insecure", "with insecure nothing is checked, so tls.ca has no use: keep one of them");
+        }
+        Trust { insecure, authorities, identity }
+    }
+
+    fn pem(&mut self, name: &'static str) -> Option<String> {
+        let text = self.text(name)?;
+        // The text is not told: it may be a key.
+        if !text.contains("-----BEGIN ") && !is_open(&text) {
+            self.flaw(name, "expected PEM, a text with the line -----BEGIN …-----");
+        }
+        Some(text)
+    }
+
+    fn list(&mut self, name: &'static str) -> &'a [Json] {
+        match self.json(name) {
+            None => &[],
+            Some(Json::Array(items)) => items,
+            Some(other) => {
+                self.flaw(name, format!("expected a list, not {}", kind(other)));
+                &[]
+            }
+        }
+    }
+
+    fn below<T>(&mut self, name: &str, block: &'a Json, read: impl FnOnce(&mut Fields<'a>) -> T) -> T {
+        let mut fields = Fields::new(&format!("{}.{name}", self.path), block);
+        let read = read(&mut fields);
+        self.flaws.append(&mut fields.finish());
+        read
+    }
+}
+
+/// Whether an address can be asked, and if not why.
+pub(super) fn checked_address(address: &str) -> Result<(), String> {
+    if is_open(address) {
+        return Ok(());
+    }
+    let rest = address.strip_prefix("http://").or_else(|| address.strip_prefix("https://"));
+    let host = rest.and_then(|rest| rest.split(['/', '?', '#']).next()).unwrap_or_default();
+    if host.contains('@') {
+        return Err("an address has no name and password in it: use authentication.basicAuth".to_owned());
+    }
+    if host.is_empty() || host.starts_with(':') || address.contains(char::is_whitespace) {
+        return Err(format!(
+            "{address:?} is no address: it begins with http:// or https:// and names a host"
+        ));
+    }
+    Ok(())
+}
+
+fn is_blank(value: &Json) -> bool {
+    match value {
+        Json::Null | Json::Bool(false) => true,
+        Json::String(text) => text.is_empty(),
+        Json::Array(items) => items.is_empty(),
+        Json::Object(fields) => fields.values().all(is_blank),
+        Json::Bool(true) | Json::Number(_) => false,
+    }
+}
+
+fn kind(value: &Json) -> &'static str {
+    match value {
+        Json::Null => "nothing",
+        Json::Bool(_) => "true or false",
+        Json::Number(_) => "a number",
+        Json::String(_) => "a text",
+        Json::Array(_) => "a list",
+        Json::Object(_) => "a block",
+    }
+}

@@ -1,0 +1,100 @@
+//! The settings of providers as people write them, and what is said of those that do not make sense.
+
+use serde_json::{Value as Json, json};
+use windlass_analysis::providers::{self, Settings};
+
+/// Each provider with what is wrong with it.
+fn page(providers: &[Json]) -> String {
+    let entry = |provider: &Json| format!("{provider}\n{}\n", flaws(provider));
+    providers.iter().map(entry).collect::<Vec<_>>().join("\n")
+}
+
+fn flaws(provider: &Json) -> String {
+    match providers::read("spec.metrics[0].provider", provider) {
+        Ok(_) => String::new(),
+        Err(flaws) => flaws.iter().map(ToString::to_string).collect::<Vec<_>>().join("\n"),
+    }
+}
+
+#[test]
+fn exactly_one_provider_is_named() {
+    insta::assert_snapshot!(
+        "one_provider",
+        page(&[json!(null), json!({}), json!({"web": {}, "prometheus": {}})])
+    );
+}
+
+#[test]
+fn a_provider_that_is_not_there_is_told_with_those_that_are() {
+    insta::assert_snapshot!(
+        "unknown_providers",
+        page(&[json!({"prometeus": {}}), json!({"oracle": {}}), json!({"kayenta": {}})])
+    );
+}
+
+#[test]
+fn a_job_and_objects_of_the_cluster_are_kept_as_they_are() {
+    let read = |provider: Json| providers::read("provider", &provider).ok();
+    assert!(
+        matches!(read(json!({"job": {"spec": 1}})), Some(Settings::Job(job)) if job == json!({"spec": 1}))
+    );
+    assert!(matches!(read(json!({"kubernetes": {}})), Some(Settings::Kubernetes(_))));
+}
+
+#[test]
+fn every_mistake_in_the_settings_of_prometheus_is_told_with_its_field() {
+    let provider = json!({"prometheus": {
+        "address": "prometheus:9090",
+        "querry": "up",
+        "timeout": "soon",
+        "insecure": "maybe",
+        "headers": [{"key": "X Scope", "value": "a"}, {"key": "X-Scope", "value": "line\n", "extra": 1}, 5],
+        "rangeQuery": {"start": "now() - ", "end": "now()", "step": "often"},
+        "authentication": {"basicAuth": {"password": "x"}, "bearer": {"token": 5}, "sigv4": {"region": "eu"}},
+        "tls": {"ca": "no pem", "certificate": "-----BEGIN CERTIFICATE-----"},
+    }});
+    insta::assert_snapshot!(
+        "prometheus",
+        page(&[
+            provider,
+            json!({"prometheus": "up"}),
+            json!({"prometheus": {"query": "up", "rangeQuery": {"end": "now()"}}}),
+            json!({"prometheus": {"query": "up", "timeout": -1, "address": "http://me:secret@host"}})
+        ])
+    );
+}
+
+#[test]
+fn every_mistake_in_the_settings_of_web_is_told_with_its_field() {
+    let provider = json!({"web": {
+        "method": "DELETE",
+        "body": "a",
+        "jsonBody": {"a": 1},
+        "jsonPath": "$.a",
+        "authentication": {"oauth2": {"tokenUrl": "auth", "clientId": "me"}, "basicAuth": {"username": "me"}},
+    }});
+    insta::assert_snapshot!("web", page(&[provider, json!({"web": {"url": "http://a", "jsonBody": {}}})]));
+}
+
+#[test]
+fn what_upstream_writes_for_nothing_is_nothing() {
+    let authentication = json!({"sigv4": {}, "oauth2": {"tokenUrl": "", "scopes": []}, "basicAuth": null});
+    let prometheus = json!({"query": "up", "authentication": authentication, "timeout": null, "tls": {}});
+    assert_eq!(flaws(&json!({"prometheus": prometheus})), "");
+}
+
+#[test]
+fn a_text_that_is_yet_to_be_filled_in_is_not_checked() {
+    let provider = json!({"prometheus": {
+        "address": "*****",
+        "query": "lag{pod=\"{{pod.name}}\"}",
+        "timeout": "*****",
+        "insecure": "*****",
+        "rangeQuery": {"start": "*****", "end": "now()", "step": "*****"},
+        "tls": {"ca": "*****", "certificate": "*****", "key": "*****"},
+    }});
+    assert_eq!(flaws(&provider), "");
+    let web =
+        json!({"url": "http://{{pod.name}}.db:9187", "method": "*****", "jsonPath": "{$.{{pod.name}}}"});
+    assert_eq!(flaws(&json!({"web": web})), "");
+}
