@@ -3,6 +3,8 @@
 //! anything.
 
 pub mod arguments;
+pub mod attend;
+pub mod compose;
 pub mod expression;
 pub mod gauge;
 pub mod providers;

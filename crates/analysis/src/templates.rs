@@ -13,6 +13,9 @@ pub enum TemplateError {
     /// One refers to itself, through these.
     #[error("templates refer to each other in a circle: {}", .0.iter().map(|it| it.template_name.as_str()).collect::<Vec<_>>().join(" -> "))]
     Circle(Vec<TemplateReference>),
+    /// One cannot be read.
+    #[error("{} cannot be read: {1}", kind_and_name(.0))]
+    Unreadable(TemplateReference, String),
     /// Two metrics have the same name.
     #[error("two metrics are named {0:?}: rename one of them")]
     SameMetric(String),
@@ -95,6 +98,9 @@ impl Flat<'_> {
         let Some(spec) = self.known.get(template) else {
             return Err(TemplateError::Missing(template.clone(), above.last().cloned()));
         };
+        if let Some(why) = &spec.unreadable {
+            return Err(TemplateError::Unreadable(template.clone(), why.clone()));
+        }
         self.whole.metrics.extend(spec.metrics.iter().cloned());
         self.whole.dry_run.extend(spec.dry_run.iter().cloned());
         self.whole.measurement_retention.extend(spec.measurement_retention.iter().cloned());

@@ -1,6 +1,7 @@
 //! What is known of the cluster: pruned views with an owner index, fed by the watches and by the answers to our own
 //! writes. An older version never replaces a newer one, so after a write we see at least what we wrote.
 
+mod analyses;
 mod index;
 mod kept;
 
@@ -10,9 +11,11 @@ use std::sync::{Arc, PoisonError, RwLock, RwLockReadGuard, RwLockWriteGuard};
 use k8s_openapi::api::apps::v1::{ControllerRevision, StatefulSet};
 use k8s_openapi::api::core::v1::Pod;
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::ObjectMeta;
+use windlass_api::analysis::{AnalysisRun, AnalysisTemplate, ClusterAnalysisTemplate};
 use windlass_api::rollout_plugin::RolloutPlugin;
 use windlass_workloads::{PodView, RevisionView, StatefulSetView, Workload};
 
+pub(crate) use analyses::controller;
 pub(crate) use index::Index;
 
 /// Which namespaces are served.
@@ -38,6 +41,17 @@ pub(crate) enum Job {
     Rollout(Key),
     /// A workload that may have to be given back.
     Workload(Key),
+    /// A run of an analysis.
+    Analysis(Key),
+}
+
+impl Job {
+    /// The object that is looked at.
+    pub(crate) fn key(&self) -> &Key {
+        match self {
+            Self::Rollout(key) | Self::Workload(key) | Self::Analysis(key) => key,
+        }
+    }
 }
 
 /// The kinds of objects that are watched.
@@ -51,18 +65,41 @@ pub enum Kind {
     Pods,
     /// Their revisions.
     Revisions,
+    /// Runs of analyses.
+    AnalysisRuns,
+    /// Templates of analyses, in namespaces.
+    Templates,
+    /// Templates of analyses, for the whole cluster.
+    ClusterTemplates,
 }
 
 impl Kind {
     /// All of them.
-    pub const ALL: [Self; 4] = [Self::Rollouts, Self::Workloads, Self::Pods, Self::Revisions];
+    pub const ALL: [Self; 7] = [
+        Self::Rollouts,
+        Self::Workloads,
+        Self::Pods,
+        Self::Revisions,
+        Self::AnalysisRuns,
+        Self::Templates,
+        Self::ClusterTemplates,
+    ];
+
+    /// Those without which nothing can be served.
+    const NEEDED: [Self; 4] = [Self::Rollouts, Self::Workloads, Self::Pods, Self::Revisions];
 }
 
 /// What is known of the cluster.
-#[derive(Default)]
 pub(crate) struct Caches {
     index: RwLock<Index>,
+    watched: BTreeSet<Kind>,
     synced: RwLock<BTreeSet<Kind>>,
+}
+
+impl Default for Caches {
+    fn default() -> Self {
+        Self::of(&Kind::ALL)
+    }
 }
 
 impl Key {
@@ -81,6 +118,17 @@ impl std::fmt::Display for Key {
 }
 
 impl Caches {
+    /// Caches of these kinds; what nobody can do without is always among them.
+    pub(crate) fn of(kinds: &[Kind]) -> Self {
+        let watched = kinds.iter().chain(&Kind::NEEDED).copied().collect();
+        Self { index: RwLock::default(), watched, synced: RwLock::default() }
+    }
+
+    /// Whether objects of a kind are known here.
+    pub(crate) fn watches(&self, kind: Kind) -> bool {
+        self.watched.contains(&kind)
+    }
+
     /// A look at everything, which keeps writers out: keep it short.
     pub(crate) fn read(&self) -> RwLockReadGuard<'_, Index> {
         self.index.read().unwrap_or_else(PoisonError::into_inner)
@@ -98,7 +146,7 @@ impl Caches {
     /// Every kind has been listed: before that, nothing may be concluded from an absence.
     pub(crate) fn is_synced(&self) -> bool {
         let synced = self.synced.read().unwrap_or_else(PoisonError::into_inner);
-        Kind::ALL.iter().all(|kind| synced.contains(kind))
+        self.watched.iter().all(|kind| synced.contains(kind))
     }
 }
 
@@ -187,6 +235,54 @@ impl Cached for ControllerRevision {
 
     fn is_known(&self, index: &Index) -> bool {
         owner(&self.metadata).is_some_and(|owner| index.knows_revision(&owner, &Key::of(&self.metadata)))
+    }
+}
+
+impl Cached for AnalysisRun {
+    const KIND: Kind = Kind::AnalysisRuns;
+
+    fn keep(&self, index: &mut Index) -> Vec<Job> {
+        index.keep_run(Arc::new(self.clone()))
+    }
+
+    fn forget(&self, index: &mut Index) -> Vec<Job> {
+        index.forget_run(&Key::of(&self.metadata))
+    }
+
+    fn is_known(&self, index: &Index) -> bool {
+        index.analyses().run(&Key::of(&self.metadata)).is_some()
+    }
+}
+
+impl Cached for AnalysisTemplate {
+    const KIND: Kind = Kind::Templates;
+
+    fn keep(&self, index: &mut Index) -> Vec<Job> {
+        index.keep_template(Key::of(&self.metadata), version(&self.metadata), self.spec.clone())
+    }
+
+    fn forget(&self, index: &mut Index) -> Vec<Job> {
+        index.forget_template(&Key::of(&self.metadata))
+    }
+
+    fn is_known(&self, index: &Index) -> bool {
+        index.analyses().has_template(&Key::of(&self.metadata))
+    }
+}
+
+impl Cached for ClusterAnalysisTemplate {
+    const KIND: Kind = Kind::ClusterTemplates;
+
+    fn keep(&self, index: &mut Index) -> Vec<Job> {
+        index.keep_template(Key::of(&self.metadata), version(&self.metadata), self.spec.template.clone())
+    }
+
+    fn forget(&self, index: &mut Index) -> Vec<Job> {
+        index.forget_template(&Key::of(&self.metadata))
+    }
+
+    fn is_known(&self, index: &Index) -> bool {
+        index.analyses().has_template(&Key::of(&self.metadata))
     }
 }
 

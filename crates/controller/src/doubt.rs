@@ -15,6 +15,8 @@ pub(crate) enum Object {
     Workload(Key),
     /// A pod.
     Pod(Key),
+    /// A run of an analysis.
+    Analysis(Key),
     /// An event. It is never in doubt: its name is made from what it tells, so sending it again creates nothing.
     Event(Key),
 }

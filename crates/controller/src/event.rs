@@ -7,22 +7,24 @@ use k8s_openapi::api::core::v1::{Event, EventSource, ObjectReference};
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::{ObjectMeta, Time};
 use kube::Resource;
 use windlass_api::EventText;
-use windlass_api::rollout_plugin::RolloutPlugin;
 
 /// The component that events come from.
 const COMPONENT: &str = "windlass";
 
-/// An event about a rollout.
-pub(crate) fn event(rollout: &RolloutPlugin, text: &EventText, now: Timestamp) -> Event {
-    let meta = &rollout.metadata;
+/// An event about an object.
+pub(crate) fn event<K>(object: &K, text: &EventText, now: Timestamp) -> Event
+where
+    K: Resource<DynamicType = ()>,
+{
+    let meta = object.meta();
     let mut hasher = DefaultHasher::new();
     (&meta.uid, &meta.resource_version, text.reason, &text.note).hash(&mut hasher);
     let name = format!("{}.{:016x}", meta.name.as_deref().unwrap_or_default(), hasher.finish());
     Event {
         metadata: ObjectMeta { name: Some(name), namespace: meta.namespace.clone(), ..ObjectMeta::default() },
         involved_object: ObjectReference {
-            api_version: Some(RolloutPlugin::api_version(&()).into_owned()),
-            kind: Some(RolloutPlugin::kind(&()).into_owned()),
+            api_version: Some(K::api_version(&()).into_owned()),
+            kind: Some(K::kind(&()).into_owned()),
             namespace: meta.namespace.clone(),
             name: meta.name.clone(),
             uid: meta.uid.clone(),

@@ -7,7 +7,8 @@ use windlass_api::{Asked, Front, WorkloadTarget};
 use windlass_engine::{Refusal, RolloutName, Seen};
 use windlass_workloads::{Holder, Snapshot, missing, observe};
 
-use crate::cache::{Index, Key};
+use crate::cache::{Caches, Index, Key};
+use crate::check::{checks, obstacles};
 use crate::doubt::Object;
 
 /// What a decision needs.
@@ -28,22 +29,35 @@ impl Inputs {
             let pods = snapshot.pods.iter().map(|pod| Object::Pod(named(pod.name.as_str())));
             std::iter::once(Object::Workload(named(snapshot.workload.name()))).chain(pods)
         });
+        let checks = match &self.seen {
+            Seen::Workload(seen) => seen.checks.as_slice(),
+            Seen::Refused(_) => &[],
+        };
+        let owned = owned.chain(checks.iter().map(|check| Object::Analysis(named(check.name.as_str()))));
         let owned: Vec<Object> = owned.collect();
         std::iter::once(Object::Rollout(key)).chain(owned)
     }
 }
 
 /// What a decision needs, unless the rollout is gone.
-pub(crate) fn gather(index: &Index, key: &Key, hold: Holder) -> Option<Inputs> {
+pub(crate) fn gather(caches: &Caches, key: &Key, hold: Holder) -> Option<Inputs> {
+    let index = &*caches.read();
     let rollout = Arc::clone(index.rollout(key)?);
     let name = RolloutName::new(&key.name);
-    let asked = rollout.asked();
-    let (seen, snapshot) = match (&asked.refusal, rollout.workload()) {
+    let mut asked = rollout.asked();
+    let (mut seen, snapshot) = match (&asked.refusal, rollout.workload()) {
         (Some(refusal), _) => (Seen::Refused(refusal.clone()), None),
         (None, Ok(target)) => look(index, key, &name, &target, hold),
         // The front tells what is wrong with the reference; there is nothing to look at.
         (None, Err(flaw)) => (Seen::Refused(Refusal::Missing { workload: flaw.text }), None),
     };
+    if let Seen::Workload(seen) = &mut seen {
+        seen.checks = checks(index, &rollout);
+        let obstacles = obstacles(caches, index, &rollout, &asked, seen);
+        if let Ok(plan) = &mut asked.plan {
+            plan.obstacles = obstacles;
+        }
+    }
     Some(Inputs { rollout, name, asked, seen, snapshot })
 }
 
@@ -65,6 +79,11 @@ fn look(
         Ok(observation) => (Seen::Workload(observation), Some(snapshot)),
         Err(refusal) => (Seen::Refused(refusal), None),
     }
+}
+
+/// What is seen of a workload, for whoever changes nothing.
+pub(crate) fn seen(index: &Index, key: &Key, name: &RolloutName, target: &WorkloadTarget) -> Seen {
+    look(index, key, name, target, Holder::Policy).0
 }
 
 /// The other rollout that has this workload: the one its label names, else the oldest that refers to it.

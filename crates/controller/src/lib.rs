@@ -4,7 +4,10 @@
 //! `reconcile` gathers from the caches alone, asks the engine, and carries the answer out through `writer`, one request
 //! at a time. Nothing is polled, and nothing but the watches is asked of the API server at rest.
 
+mod analyse;
+mod asked;
 mod cache;
+mod check;
 mod clock;
 mod doubt;
 mod event;

@@ -8,14 +8,19 @@ use jiff::Timestamp;
 use k8s_openapi::api::apps::v1::StatefulSet;
 use k8s_openapi::api::core::v1::Pod;
 use tokio::time::Instant;
+use windlass_analysis::gauge::Gauge;
+use windlass_api::analysis::AnalysisRun;
 use windlass_api::rollout_plugin::{RolloutPlugin, RolloutPluginStatus};
 use windlass_api::{Circumstances, EventText, Front, Report};
-use windlass_engine::{Decision, Order, decide};
+use windlass_engine::{Decision, Order, Seen, decide};
 use windlass_workloads::{
     Snapshot, StatefulSetView, Workload, WorkloadPatch, Write, give_back, is_undone, write,
 };
 
+use crate::analyse::{Served, look_at_run};
+use crate::asked::Asked;
 use crate::cache::{Cached, Caches, Job, Key, is_served_by};
+use crate::check::{self, forget_one};
 use crate::clock::Clock;
 use crate::doubt::Object;
 use crate::event::event;
@@ -33,7 +38,10 @@ const SETTLE: Duration = Duration::from_secs(1);
 /// pods do is written less often, so that the work itself is not slowed down. What matters is always written at once.
 const BETWEEN_TEXTS: Duration = Duration::from_millis(500);
 /// Writes in a row for one rollout before others get their turn. A run needs two to four.
-const WRITES_IN_A_ROW: usize = 16;
+pub(crate) const WRITES_IN_A_ROW: usize = 16;
+
+/// The name under which runs of analyses are served, unless the controller has a name of its own.
+const SERVED_NAME: &str = "windlass";
 
 /// What every worker has.
 pub(crate) struct Context {
@@ -45,6 +53,9 @@ pub(crate) struct Context {
     clock: Arc<dyn Clock>,
     instance: Option<String>,
     witness: Option<Arc<dyn Witness>>,
+    served: Served,
+    gauge: Arc<dyn Gauge>,
+    asked: Arc<Asked>,
     notes: Mutex<BTreeMap<Job, Note>>,
     next_text: Mutex<Instant>,
 }
@@ -75,6 +86,7 @@ impl Context {
         metrics: Arc<Metrics>,
         guard: Arc<Guard>,
         clock: Arc<dyn Clock>,
+        gauge: Arc<dyn Gauge>,
     ) -> Self {
         Self {
             caches,
@@ -85,6 +97,9 @@ impl Context {
             clock,
             instance: None,
             witness: None,
+            served: Served { name: SERVED_NAME.to_owned(), unnamed: true },
+            gauge,
+            asked: Arc::default(),
             notes: Mutex::default(),
             next_text: Mutex::new(Instant::now()),
         }
@@ -92,7 +107,58 @@ impl Context {
 
     /// The one of several controllers in a cluster that has this name.
     pub(crate) fn named(self, instance: Option<String>) -> Self {
-        Self { instance, ..self }
+        let name = instance.clone().unwrap_or_else(|| SERVED_NAME.to_owned());
+        Self { served: Served { name, ..self.served }, instance, ..self }
+    }
+
+    /// Whether runs of analyses that carry nobody's name are served.
+    pub(crate) fn serving_unnamed(self, unnamed: bool) -> Self {
+        Self { served: Served { unnamed, ..self.served }, ..self }
+    }
+
+    pub(crate) fn caches(&self) -> &Caches {
+        &self.caches
+    }
+
+    pub(crate) fn queue(&self) -> &Queue {
+        &self.queue
+    }
+
+    pub(crate) fn writer(&self) -> &Writer {
+        &self.writer
+    }
+
+    pub(crate) fn clock(&self) -> &dyn Clock {
+        &*self.clock
+    }
+
+    pub(crate) fn served(&self) -> &Served {
+        &self.served
+    }
+
+    pub(crate) fn gauge(&self) -> &dyn Gauge {
+        &*self.gauge
+    }
+
+    pub(crate) fn asked(&self) -> &Asked {
+        &self.asked
+    }
+
+    /// What an answer that comes later needs.
+    pub(crate) fn channel(&self) -> (Arc<Asked>, Arc<Queue>, Arc<dyn Clock>) {
+        (Arc::clone(&self.asked), Arc::clone(&self.queue), Arc::clone(&self.clock))
+    }
+
+    /// What the server answered is newer than what the watch has shown so far.
+    pub(crate) fn take_in(&self, answer: &impl Cached) {
+        let jobs = answer.keep_answer(&mut self.caches.write());
+        self.queue.add_all(jobs);
+    }
+
+    /// An object that we made ourselves is known from then on.
+    pub(crate) fn learn(&self, answer: &impl Cached) {
+        let jobs = answer.keep(&mut self.caches.write());
+        self.queue.add_all(jobs);
     }
 
     /// Somebody sees every decision.
@@ -121,7 +187,7 @@ impl Context {
                     note.failures = 0;
                 }
             }
-            Job::Workload(_) => drop(notes.remove(job)),
+            Job::Workload(_) | Job::Analysis(_) => drop(notes.remove(job)),
         }
     }
 
@@ -146,6 +212,7 @@ pub(crate) async fn look_at(context: &Context, job: Job) {
     let result = match &job {
         Job::Rollout(key) => look_at_rollout(context, &job, key).await,
         Job::Workload(key) => look_at_workload(context, key).await,
+        Job::Analysis(key) => look_at_run(context, key).await,
     };
     let look_again = conclude(context, &job, result);
     if let Job::Rollout(key) = &job
@@ -174,20 +241,21 @@ fn conclude(context: &Context, job: &Job, result: Result<Option<Instant>, WriteE
         failures = note.failures;
     });
     let mut wait = retry::wait(job, failures);
-    match (&error, job) {
-        (WriteError::Stale { .. } | WriteError::Gone { .. } | WriteError::InDoubt { .. }, _) => {
+    let key = job.key();
+    match &error {
+        WriteError::Stale { .. } | WriteError::Gone { .. } | WriteError::InDoubt { .. } => {
             tracing::debug!(%error, "looking again");
         }
         // Whoever leads next looks at everything.
-        (WriteError::Fenced { .. }, _) => {
+        WriteError::Fenced { .. } => {
             tracing::debug!(%error, "standing by");
             return None;
         }
-        (WriteError::Throttled { after, .. }, Job::Rollout(key) | Job::Workload(key)) => {
+        WriteError::Throttled { after, .. } => {
             wait = wait.max(*after);
             tracing::warn!(namespace = key.namespace, rollout = key.name, %error, "trying again then");
         }
-        (_, Job::Rollout(key) | Job::Workload(key)) => {
+        WriteError::TooEarly { .. } | WriteError::Refused { .. } | WriteError::Unsure { .. } => {
             context.metrics.failed(key);
             tracing::warn!(namespace = key.namespace, rollout = key.name, %error, failures, "write failed; trying again");
         }
@@ -197,7 +265,7 @@ fn conclude(context: &Context, job: &Job, result: Result<Option<Instant>, WriteE
 
 async fn look_at_rollout(context: &Context, job: &Job, key: &Key) -> Result<Option<Instant>, WriteError> {
     for _ in 0..WRITES_IN_A_ROW {
-        let inputs = gather(&context.caches.read(), key, context.guard.hold());
+        let inputs = gather(&context.caches, key, context.guard.hold());
         let Some(inputs) = inputs else {
             let note = context.notes().remove(job);
             if let Some(gone) = note.and_then(|note| note.last_seen) {
@@ -275,6 +343,9 @@ async fn look_once(context: &Context, job: &Job, key: &Key, inputs: &Inputs) -> 
     if decision.next.is_some() {
         return make(context, job, key, inputs, &decision).await;
     }
+    if forget_one(context, inputs, decision.memo.run.as_ref()).await? {
+        return Ok(Looked::Wrote);
+    }
     if note.failure.is_some() {
         // What failed is not wanted any more.
         context.update(job, |note| note.failure = None);
@@ -296,8 +367,8 @@ async fn make(
         return Ok(Looked::Until(None));
     };
     let started = Instant::now();
-    let outcome =
-        carry_out(context, key, snapshot, write(snapshot, &inputs.name, context.guard.hold(), next)).await;
+    let write = write(snapshot, &inputs.name, context.guard.hold(), next);
+    let outcome = carry_out(context, key, inputs, snapshot, write).await;
     match &outcome {
         Ok(()) => context.update(job, |note| (note.failure, note.unsure_moves) = (None, 0)),
         Err(error @ WriteError::Refused { .. }) => {
@@ -413,6 +484,7 @@ async fn tell(
 async fn carry_out(
     context: &Context,
     key: &Key,
+    inputs: &Inputs,
     snapshot: &Snapshot,
     write: Write,
 ) -> Result<(), WriteError> {
@@ -429,6 +501,11 @@ async fn carry_out(
             Some(answer) => take_in(context, &answer),
             None => context.caches.write().pod_is_going(snapshot, deletion.pod.uid.as_str()),
         },
+        Write::Check(check) => {
+            if let Seen::Workload(seen) = &inputs.seen {
+                check::carry_out(context, inputs, seen, &check).await?;
+            }
+        }
     }
     Ok(())
 }
@@ -463,6 +540,13 @@ async fn clear_doubt(context: &Context, object: &Object) -> Result<(), WriteErro
                 take_in(context, &found);
             }
         }
+        Object::Analysis(key) => {
+            // One that we made, or whose name somebody else has: known from now on, either way.
+            match context.writer.read::<AnalysisRun>(key).await? {
+                Some(found) => context.learn(&found),
+                None => drop(context.caches.write().forget_run(key)),
+            }
+        }
         Object::Event(_) => {}
     }
     context.writer.is_sure_of(object);
@@ -493,13 +577,11 @@ async fn look_at_workload(context: &Context, key: &Key) -> Result<Option<Instant
     Ok(None)
 }
 
-/// What the server answered is newer than what the watch has shown so far.
 fn take_in(context: &Context, answer: &impl Cached) {
-    let jobs = answer.keep_answer(&mut context.caches.write());
-    context.queue.add_all(jobs);
+    context.take_in(answer);
 }
 
-fn instant(now: Timestamp, at: Timestamp) -> Instant {
+pub(crate) fn instant(now: Timestamp, at: Timestamp) -> Instant {
     let wait = Duration::try_from(at.duration_since(now)).unwrap_or_default();
     // A moment later, so that the clock has surely passed it.
     Instant::now() + wait + Duration::from_millis(1)

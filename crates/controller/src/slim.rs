@@ -4,7 +4,6 @@
 use std::borrow::Cow;
 use std::collections::BTreeMap;
 
-use k8s_openapi::NamespaceResourceScope;
 use k8s_openapi::api::apps::v1::{
     ControllerRevision, StatefulSet, StatefulSetOrdinals, StatefulSetSpec, StatefulSetStatus,
     StatefulSetUpdateStrategy,
@@ -14,6 +13,10 @@ use k8s_openapi::apimachinery::pkg::apis::meta::v1::{ObjectMeta, OwnerReference,
 use kube::Resource;
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 use serde_json::Value;
+use windlass_api::analysis::{
+    AnalysisRun, AnalysisRunSpec, AnalysisTemplate, AnalysisTemplateSpec, ClusterAnalysisTemplate,
+    ClusterAnalysisTemplateSpec,
+};
 use windlass_api::rollout_plugin::{RolloutPlugin, RolloutPluginSpec, RolloutPluginStatus};
 
 /// An object of kind `K`, read without what nobody here reads.
@@ -21,7 +24,7 @@ use windlass_api::rollout_plugin::{RolloutPlugin, RolloutPluginSpec, RolloutPlug
 pub(crate) struct Slim<K>(pub(crate) K);
 
 /// A kind that can be read in part.
-pub(crate) trait Slimmed: Resource<DynamicType = (), Scope = NamespaceResourceScope> {
+pub(crate) trait Slimmed: Resource<DynamicType = ()> {
     /// What is read.
     type Read: for<'de> Deserialize<'de>;
     /// The object with nothing but that.
@@ -42,7 +45,7 @@ impl<K: Serialize> Serialize for Slim<K> {
 
 impl<K: Slimmed> Resource for Slim<K> {
     type DynamicType = ();
-    type Scope = NamespaceResourceScope;
+    type Scope = K::Scope;
 
     fn kind(dynamic: &()) -> Cow<'_, str> {
         K::kind(dynamic)
@@ -191,6 +194,54 @@ impl Slimmed for RolloutPlugin {
                 ..RolloutPluginStatus::default()
             })
         });
+        Self { metadata: read.metadata.into(), spec, status }
+    }
+}
+
+/// An object with a spec that may be of somebody else's making.
+#[derive(Deserialize)]
+pub(crate) struct ReadSpec {
+    metadata: Meta,
+    #[serde(default)]
+    spec: Value,
+    #[serde(default)]
+    status: Option<Value>,
+}
+
+/// One that cannot be read must not keep all others from being served.
+fn template_of(spec: Value) -> AnalysisTemplateSpec {
+    serde_json::from_value(spec).unwrap_or_else(|error| AnalysisTemplateSpec {
+        unreadable: Some(error.to_string()),
+        ..AnalysisTemplateSpec::default()
+    })
+}
+
+impl Slimmed for AnalysisTemplate {
+    type Read = ReadSpec;
+
+    fn from_read(read: ReadSpec) -> Self {
+        Self { metadata: read.metadata.into(), spec: template_of(read.spec) }
+    }
+}
+
+impl Slimmed for ClusterAnalysisTemplate {
+    type Read = ReadSpec;
+
+    fn from_read(read: ReadSpec) -> Self {
+        let spec = ClusterAnalysisTemplateSpec { template: template_of(read.spec) };
+        Self { metadata: read.metadata.into(), spec }
+    }
+}
+
+impl Slimmed for AnalysisRun {
+    type Read = ReadSpec;
+
+    fn from_read(read: ReadSpec) -> Self {
+        let spec = serde_json::from_value(read.spec).unwrap_or_else(|error| AnalysisRunSpec {
+            unreadable: Some(error.to_string()),
+            ..AnalysisRunSpec::default()
+        });
+        let status = read.status.and_then(|status| serde_json::from_value(status).ok());
         Self { metadata: read.metadata.into(), spec, status }
     }
 }

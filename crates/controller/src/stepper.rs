@@ -11,6 +11,7 @@ use serde::Deserialize;
 use serde_json::Value;
 use tokio::sync::watch::Receiver;
 use tokio::time::Instant;
+use windlass_api::analysis::{AnalysisRun, AnalysisTemplate, ClusterAnalysisTemplate};
 use windlass_api::rollout_plugin::RolloutPlugin;
 use windlass_engine::{Decision, Intents, Memo, Plan, Seen};
 
@@ -92,6 +93,9 @@ impl Stepper {
             Kind::Workloads => self.hear_of::<StatefulSet>(news),
             Kind::Pods => self.hear_of::<Pod>(news),
             Kind::Revisions => self.hear_of::<ControllerRevision>(news),
+            Kind::AnalysisRuns => self.hear_of::<AnalysisRun>(news),
+            Kind::Templates => self.hear_of::<AnalysisTemplate>(news),
+            Kind::ClusterTemplates => self.hear_of::<ClusterAnalysisTemplate>(news),
         }
     }
 

@@ -12,6 +12,7 @@ use kube::runtime::WatchStreamExt;
 use kube::runtime::watcher::{self, Event, watcher};
 use kube::{Api, Client, Resource};
 use tokio::task::JoinSet;
+use windlass_api::analysis::{AnalysisRun, AnalysisTemplate, ClusterAnalysisTemplate};
 use windlass_api::rollout_plugin::RolloutPlugin;
 
 use crate::cache::{Cached, Caches, Job, Key, Kind, Scope};
@@ -33,6 +34,16 @@ pub(crate) fn spawn(
     parts.spawn(follow::<StatefulSet>(api(client, scope), Arc::clone(caches), Arc::clone(queue)));
     parts.spawn(follow::<Pod>(api(client, scope), Arc::clone(caches), Arc::clone(queue)));
     parts.spawn(follow::<ControllerRevision>(api(client, scope), Arc::clone(caches), Arc::clone(queue)));
+    if caches.watches(Kind::AnalysisRuns) {
+        parts.spawn(follow::<AnalysisRun>(api(client, scope), Arc::clone(caches), Arc::clone(queue)));
+    }
+    if caches.watches(Kind::Templates) {
+        parts.spawn(follow::<AnalysisTemplate>(api(client, scope), Arc::clone(caches), Arc::clone(queue)));
+    }
+    if caches.watches(Kind::ClusterTemplates) {
+        let all = Api::all(client.clone());
+        parts.spawn(follow::<ClusterAnalysisTemplate>(all, Arc::clone(caches), Arc::clone(queue)));
+    }
 }
 
 fn api<K>(client: &Client, scope: &Scope) -> Api<K>
@@ -107,7 +118,9 @@ pub(crate) fn take<K: Cached + Slimmed>(
 fn note<K: Cached + Slimmed>(object: &K, listing: &mut Listing) {
     let meta = object.meta();
     match K::KIND {
-        Kind::Rollouts | Kind::Workloads => drop(listing.keys.insert(Key::of(meta))),
+        Kind::Rollouts | Kind::Workloads | Kind::AnalysisRuns | Kind::Templates | Kind::ClusterTemplates => {
+            drop(listing.keys.insert(Key::of(meta)))
+        }
         Kind::Pods => listing.children.extend(meta.uid.clone()),
         Kind::Revisions => {
             let owners = meta.owner_references.iter().flatten();
@@ -122,7 +135,8 @@ pub(crate) fn look_at_everything(caches: &Caches, queue: &Queue) {
     let index = caches.read();
     let rollouts = index.rollouts().map(|rollout| Job::Rollout(Key::of(&rollout.metadata)));
     let workloads = index.claimed_workloads().into_iter().map(Job::Workload);
-    let jobs: Vec<Job> = rollouts.chain(workloads).collect();
+    let runs = index.analyses().runs().cloned().map(Job::Analysis);
+    let jobs: Vec<Job> = rollouts.chain(workloads).chain(runs).collect();
     tracing::debug!(looks = jobs.len(), "looking at everything");
     queue.add_all(jobs);
 }

@@ -2,18 +2,22 @@
 //! comes back as one of a few kinds.
 
 use std::fmt::Debug;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
+use k8s_openapi::NamespaceResourceScope;
 use k8s_openapi::api::apps::v1::StatefulSet;
 use k8s_openapi::api::coordination::v1::Lease;
 use k8s_openapi::api::core::v1::{Event, Pod};
 use kube::api::{DeleteParams, ListParams, Patch, PatchParams, PostParams, Preconditions};
 use kube::core::Status;
-use kube::{Api, Client};
+use kube::{Api, Client, Resource};
 use serde_json::json;
 use thiserror::Error;
 use tokio::time::Instant;
 use windlass_api::WorkloadKind;
+use windlass_api::analysis::{AnalysisRun, AnalysisRunStatus};
 use windlass_api::rollout_plugin::{RolloutPlugin, RolloutPluginStatus};
 use windlass_workloads::{PodDeletion, WorkloadPatch};
 
@@ -35,6 +39,8 @@ pub(crate) struct Writer {
     fence: Fence,
     doubts: Doubts,
     patience: Patience,
+    /// Runs of analyses have no status of their own here.
+    whole_runs: Arc<AtomicBool>,
 }
 
 /// Why a write was not made, or not surely.
@@ -112,7 +118,13 @@ impl WriteError {
 
 impl Writer {
     pub(crate) fn new(client: Client, fence: Fence) -> Self {
-        Self { client, fence, doubts: Doubts::default(), patience: Patience::default() }
+        Self {
+            client,
+            fence,
+            doubts: Doubts::default(),
+            patience: Patience::default(),
+            whole_runs: Arc::default(),
+        }
     }
 
     /// Stores a status, if the rollout is still the version that was read.
@@ -193,6 +205,73 @@ impl Writer {
         }
     }
 
+    /// Makes a run of an analysis. One of that name that nobody knew of is read: it may be ours.
+    pub(crate) async fn create_run(&self, run: &AnalysisRun) -> Result<AnalysisRun, WriteError> {
+        let key = Key::of(&run.metadata);
+        let api: Api<Slim<AnalysisRun>> = Api::namespaced(self.client.clone(), &key.namespace);
+        let post = PostParams { field_manager: Some(FIELD_MANAGER.to_owned()), ..PostParams::default() };
+        let object = Object::Analysis(key.clone());
+        let run = Slim(run.clone());
+        let sent = api.create(&post, &run);
+        let answer = self.send_to(object.clone(), format!("creating AnalysisRun {key}"), sent).await;
+        if let Err(WriteError::Stale { .. }) = &answer {
+            self.doubts.raise(object.clone());
+            return Err(WriteError::InDoubt { what: format!("creating AnalysisRun {key}"), object });
+        }
+        answer.map(|answer| answer.0)
+    }
+
+    /// Asks a run of an analysis to end.
+    pub(crate) async fn end_run(&self, run: &AnalysisRun) -> Result<AnalysisRun, WriteError> {
+        let key = Key::of(&run.metadata);
+        let body = json!({"metadata": {"uid": run.metadata.uid}, "spec": {"terminate": true}});
+        let api: Api<Slim<AnalysisRun>> = Api::namespaced(self.client.clone(), &key.namespace);
+        let (params, patch) = (patch_params(), Patch::Merge(&body));
+        let sent = api.patch(&key.name, &params, &patch);
+        let what = format!("ending AnalysisRun {key}");
+        self.send_to(Object::Analysis(key.clone()), what, sent).await.map(|answer| answer.0)
+    }
+
+    /// Deletes a run of an analysis, and no other of that name.
+    pub(crate) async fn delete_run(&self, run: &AnalysisRun) -> Result<(), WriteError> {
+        let key = Key::of(&run.metadata);
+        let api: Api<Slim<AnalysisRun>> = Api::namespaced(self.client.clone(), &key.namespace);
+        let only_this = Preconditions { uid: run.metadata.uid.clone(), resource_version: None };
+        let delete = DeleteParams { preconditions: Some(only_this), ..DeleteParams::default() };
+        let sent = api.delete(&key.name, &delete);
+        let what = format!("deleting AnalysisRun {key}");
+        match self.send_to(Object::Analysis(key.clone()), what, sent).await {
+            Ok(_) | Err(WriteError::Gone { .. }) => Ok(()),
+            Err(error) => Err(error),
+        }
+    }
+
+    /// Stores the status of a run, if it is still the version that was read. Argo Rollouts' own definition of the kind
+    /// has no status of its own: there the whole object is stored.
+    pub(crate) async fn run_status(
+        &self,
+        run: &AnalysisRun,
+        status: AnalysisRunStatus,
+    ) -> Result<AnalysisRun, WriteError> {
+        let key = Key::of(&run.metadata);
+        let api: Api<Slim<AnalysisRun>> = Api::namespaced(self.client.clone(), &key.namespace);
+        let post = PostParams { field_manager: Some(FIELD_MANAGER.to_owned()), ..PostParams::default() };
+        let changed = Slim(AnalysisRun { status: Some(status), ..run.clone() });
+        let (object, what) =
+            (Object::Analysis(key.clone()), format!("storing the status of AnalysisRun {key}"));
+        if !self.whole_runs.load(Ordering::Relaxed) {
+            let sent = api.replace_status(&key.name, &post, &changed);
+            let answer = self.send_to(object.clone(), what.clone(), sent).await;
+            let gone = matches!(answer, Err(WriteError::Gone { .. }));
+            if !gone || self.read::<AnalysisRun>(&key).await?.is_none() {
+                return answer.map(|answer| answer.0);
+            }
+        }
+        let answer = self.send_to(object, what, api.replace(&key.name, &post, &changed)).await?;
+        self.whole_runs.store(true, Ordering::Relaxed);
+        Ok(answer.0)
+    }
+
     /// Sends an event; one that is there already is not sent twice.
     pub(crate) async fn event(&self, event: &Event) -> Result<(), WriteError> {
         let namespace = event.metadata.namespace.as_deref().unwrap_or_default();
@@ -231,7 +310,7 @@ impl Writer {
     /// Reads an object again that may be another than we know.
     pub(crate) async fn read<K>(&self, key: &Key) -> Result<Option<K>, WriteError>
     where
-        K: Slimmed + Clone + Debug,
+        K: Slimmed + Resource<Scope = NamespaceResourceScope> + Clone + Debug,
     {
         let api: Api<Slim<K>> = Api::namespaced(self.client.clone(), &key.namespace);
         let read =

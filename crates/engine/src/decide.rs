@@ -88,7 +88,13 @@ impl Step {
     /// Nothing but a check is waited for.
     fn is_checking(&self) -> bool {
         let checks = |reason: &Reason| {
-            matches!(reason, Reason::Checking { .. } | Reason::Undecided(_) | Reason::CheckAgain { .. })
+            matches!(
+                reason,
+                Reason::Checking { .. }
+                    | Reason::Undecided(_)
+                    | Reason::CheckAgain { .. }
+                    | Reason::Invalid { .. }
+            )
         };
         self.waits.first().is_some_and(|wait| checks(&wait.reason))
     }
@@ -227,9 +233,12 @@ impl<'a> Pass<'a> {
 
     fn standing(&self, stopped: bool, waits: &[Wait]) -> Standing {
         let run = self.memo.run.as_ref();
-        let broken = waits
-            .iter()
-            .any(|wait| matches!(wait.reason, Reason::CameBackWrong { .. } | Reason::StableForgotten { .. }));
+        let broken = waits.iter().any(|wait| {
+            matches!(
+                wait.reason,
+                Reason::CameBackWrong { .. } | Reason::StableForgotten { .. } | Reason::Invalid { .. }
+            )
+        });
         let holds = waits.iter().any(|wait| {
             matches!(
                 wait.reason,

@@ -10,6 +10,9 @@ pub struct Plan {
     pub stages: Vec<Stage>,
     /// A check beside the stages.
     pub background: Option<Background>,
+    /// What keeps the plan from being carried out further, though it can be read: a check that cannot be begun. Nothing
+    /// is exposed because of it, and everything can still be put back.
+    pub obstacles: Vec<Flaw>,
     /// A person holds the whole rollout where it is.
     pub paused: bool,
     /// How long the run may go without progress.

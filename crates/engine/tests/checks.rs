@@ -4,8 +4,8 @@ mod world;
 
 use jiff::SignedDuration;
 use windlass_engine::{
-    AbortCause, Amount, Announcement, Background, Check, CheckPlace, CheckState, Deadline, Expose, Hold,
-    Journey, OnError, Part, Plan, Reason, Rounding, Stage, Standing, Verdict,
+    AbortCause, Amount, Announcement, Background, Check, CheckPlace, CheckState, Deadline, Expose, Flaw,
+    Hold, Journey, OnError, Part, Plan, Reason, Rounding, Stage, Standing, Verdict,
 };
 use world::{Driver, Rules};
 
@@ -22,6 +22,7 @@ fn plan(stages: &[Stage], background: Option<Background>) -> Plan {
     Plan {
         stages: stages.to_vec(),
         background,
+        obstacles: Vec::new(),
         paused: false,
         deadline: Deadline { after: SignedDuration::from_mins(10), abort: false },
         cautions: Vec::new(),
@@ -281,4 +282,18 @@ fn under_way_to_the_end() -> Driver {
     driver.run();
     assert_eq!(driver.world.current.as_str(), "B");
     driver
+}
+
+#[test]
+fn while_a_check_cannot_be_begun_nothing_is_exposed_and_everything_can_be_put_back() {
+    let mut driver = checking(OnError::Abort);
+    driver.plan.obstacles = vec![Flaw::new("AnalysisTemplate \"errors\" does not exist")];
+    conclude(&mut driver, Verdict::Successful);
+    let held = driver.look();
+    assert_eq!(held.standing, Standing::Degraded);
+    assert_eq!(Driver::codes(&held), ["InvalidSpec"]);
+    assert_eq!(driver.world.on("B"), [4]);
+    driver.abort();
+    driver.run();
+    assert!(driver.world.on("B").is_empty());
 }

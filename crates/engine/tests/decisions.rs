@@ -28,6 +28,7 @@ fn plan(stages: &[Stage]) -> Plan {
     Plan {
         stages: stages.to_vec(),
         background: None,
+        obstacles: Vec::new(),
         paused: false,
         deadline: Deadline { after: SignedDuration::from_mins(10), abort: false },
         cautions: Vec::new(),

@@ -18,6 +18,7 @@ fn plan(percent: u32) -> Plan {
     Plan {
         stages: vec![Stage { expose: Some(expose), hold: Some(Hold::UntilPromoted), ..Stage::default() }],
         background: None,
+        obstacles: Vec::new(),
         paused: false,
         deadline: Deadline { after: SignedDuration::from_mins(1), abort: false },
         cautions: Vec::new(),

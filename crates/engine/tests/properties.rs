@@ -6,7 +6,7 @@ mod world;
 use jiff::SignedDuration;
 use proptest::prelude::*;
 use windlass_engine::{
-    Amount, Background, Check, Deadline, Expose, Hold, OnError, Plan, Rounding, Stage, Verdict,
+    Amount, Background, Check, Deadline, Expose, Flaw, Hold, OnError, Plan, Rounding, Stage, Verdict,
 };
 use world::driver::Crash;
 use world::{Driver, Rules};
@@ -31,6 +31,8 @@ enum Event {
     Verdict(Verdict),
     /// Somebody deletes the checks.
     ChecksLost,
+    /// Somebody breaks what the checks are made from, or mends it.
+    Obstacle(bool),
     /// Somebody takes the label off.
     Unclaim,
     /// Somebody edits the steps.
@@ -64,6 +66,7 @@ fn event() -> impl Strategy<Value = Event> {
             4 => Just(Verdict::Successful), 1 => Just(Verdict::Failed), 2 => Just(Verdict::Inconclusive), 2 => Just(Verdict::Error),
         ].prop_map(Event::Verdict),
         1 => Just(Event::ChecksLost),
+        2 => any::<bool>().prop_map(Event::Obstacle),
         1 => Just(Event::Unclaim),
         1 => plan().prop_map(Event::Edit),
         2 => any::<bool>().prop_map(Event::Pause),
@@ -102,6 +105,7 @@ fn plan() -> impl Strategy<Value = Plan> {
         |(stages, background, after, abort)| Plan {
             stages,
             background,
+            obstacles: Vec::new(),
             paused: false,
             deadline: Deadline { after: SignedDuration::from_secs(after), abort },
             cautions: Vec::new(),
@@ -134,6 +138,10 @@ fn happen(driver: &mut Driver, event: &Event) {
         Event::Scale(replicas) => driver.world.scale(replicas),
         Event::Verdict(verdict) => driver.world.conclude(verdict),
         Event::ChecksLost => driver.world.checks.clear(),
+        Event::Obstacle(there) => {
+            driver.plan.obstacles =
+                there.then(|| Flaw::new("there is no such template")).into_iter().collect();
+        }
         Event::Unclaim => driver.world.claimed = false,
         Event::Edit(ref plan) => {
             driver.plan = Plan { paused: driver.plan.paused, ..plan.clone() };

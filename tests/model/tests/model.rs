@@ -21,7 +21,14 @@ fn stage(pods: u32, hold: Option<Hold>) -> Stage {
 
 fn plan(stages: [Stage; 2]) -> Plan {
     let deadline = Deadline { after: LONG, abort: true };
-    Plan { stages: stages.into(), background: None, paused: false, deadline, cautions: Vec::new() }
+    Plan {
+        stages: stages.into(),
+        background: None,
+        obstacles: Vec::new(),
+        paused: false,
+        deadline,
+        cautions: Vec::new(),
+    }
 }
 
 /// One pod until a person promotes, two for a while, then all.

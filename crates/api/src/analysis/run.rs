@@ -61,6 +61,9 @@ pub struct AnalysisRunSpec {
     /// When a finished run is deleted; never when nothing is said.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub ttl_strategy: Option<TtlStrategy>,
+    /// Why the stored spec could not be read, if it could not.
+    #[serde(skip)]
+    pub unreadable: Option<String>,
 }
 
 /// When a finished run is deleted.

@@ -42,6 +42,9 @@ pub struct AnalysisTemplateSpec {
     /// Other templates whose metrics belong to this one.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub templates: Vec<TemplateReference>,
+    /// Why the stored spec could not be read, if it could not.
+    #[serde(skip)]
+    pub unreadable: Option<String>,
 }
 
 /// Metrics that tell whether a new version is healthy, to be used by rollouts of every namespace.

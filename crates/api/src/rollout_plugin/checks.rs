@@ -1,7 +1,7 @@
 //! Checks as this dialect has them: runs of analyses with upstream's names, labels and owner. Which check a run is stands in
 //! an annotation of ours, because a name may have been used before.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use jiff::Timestamp;
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::{ObjectMeta, OwnerReference};
@@ -32,6 +32,43 @@ pub(super) fn analyses(spec: &RolloutPluginSpec) -> Analyses {
             successful: limit(limits.successful_run_history_limit, usual.successful),
             unsuccessful: limit(limits.unsuccessful_run_history_limit, usual.unsuccessful),
         },
+    }
+}
+
+impl RolloutPlugin {
+    /// Whether anything is to be measured.
+    pub fn has_analyses(&self) -> bool {
+        let canary = self.spec.strategy.canary.as_ref();
+        canary.is_some_and(|canary| {
+            canary.analysis.is_some() || canary.steps.iter().any(|step| step.analysis.is_some())
+        })
+    }
+}
+
+impl RolloutPlugin {
+    /// A finished run that is not kept any more: of those that nobody listens to, the oldest beyond the limit for its
+    /// kind of end.
+    pub fn surplus<'a>(
+        &self,
+        runs: impl Iterator<Item = &'a AnalysisRun>,
+        listened: &BTreeSet<CheckId>,
+        kept: Kept,
+    ) -> Option<&'a AnalysisRun> {
+        let mut over: Vec<(&AnalysisRun, bool)> = runs
+            .filter(|run| {
+                seen_check(self, run).is_some_and(|check| {
+                    !listened.contains(&check.id) && matches!(check.state, CheckState::Over { .. })
+                })
+            })
+            .map(|run| (run, run.status.as_ref().is_some_and(|status| status.phase == Phase::Successful)))
+            .collect();
+        let age = |run: &AnalysisRun| run.metadata.creation_timestamp.as_ref().map(|time| time.0);
+        over.sort_by_key(|(run, _)| std::cmp::Reverse((age(run), run.metadata.name.clone())));
+        let beyond = |good: bool, limit: usize| {
+            let of_kind = over.iter().filter(move |(_, is_good)| *is_good == good);
+            of_kind.map(|(run, _)| *run).skip(limit).last()
+        };
+        beyond(true, kept.successful).or_else(|| beyond(false, kept.unsuccessful))
     }
 }
 

@@ -27,7 +27,14 @@ pub(super) fn plan(spec: &RolloutPluginSpec, namespace: &str) -> Result<Plan, Ve
     let background = background(spec).map_err(|flaw| flaws.push(flaw));
     match (deadline, stages, background) {
         (Ok(deadline), Ok(stages), Ok(background)) if flaws.is_empty() => {
-            let mut plan = Plan { stages, background, paused: spec.paused, deadline, cautions: Vec::new() };
+            let mut plan = Plan {
+                stages,
+                background,
+                obstacles: Vec::new(),
+                paused: spec.paused,
+                deadline,
+                cautions: Vec::new(),
+            };
             plan.cautions = cautions(&plan);
             Ok(plan)
         }

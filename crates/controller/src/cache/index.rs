@@ -5,9 +5,11 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 use windlass_api::Front;
+use windlass_api::analysis::{AnalysisRun, AnalysisTemplateSpec};
 use windlass_api::rollout_plugin::RolloutPlugin;
 use windlass_workloads::{KnownPod, PodView, RevisionView, Snapshot, Workload};
 
+use super::analyses::{Analyses, controller};
 use super::kept::Kept;
 use super::{Job, Key, version};
 
@@ -19,6 +21,7 @@ pub(crate) struct Index {
     workload_by_uid: BTreeMap<String, Key>,
     rollouts_by_workload: BTreeMap<Key, BTreeSet<String>>,
     children: BTreeMap<String, Children>,
+    analyses: Analyses,
 }
 
 /// What one workload owns.
@@ -39,6 +42,43 @@ impl Index {
 
     pub(crate) fn workload(&self, key: &Key) -> Option<&Arc<Workload>> {
         self.workloads.get(key)
+    }
+
+    pub(crate) fn analyses(&self) -> &Analyses {
+        &self.analyses
+    }
+
+    /// A run concerns itself and the rollout that controls it.
+    pub(crate) fn keep_run(&mut self, run: Arc<AnalysisRun>) -> Vec<Job> {
+        let jobs = jobs_of(&run);
+        if self.analyses.keep_run(run) { jobs } else { Vec::new() }
+    }
+
+    pub(crate) fn forget_run(&mut self, key: &Key) -> Vec<Job> {
+        let gone = self.analyses.forget_run(key);
+        let mut jobs = vec![Job::Analysis(key.clone())];
+        jobs.extend(gone.iter().flat_map(|run| jobs_of(run)));
+        jobs
+    }
+
+    pub(crate) fn keep_template(&mut self, key: Key, version: u64, spec: AnalysisTemplateSpec) -> Vec<Job> {
+        let namespace = key.namespace.clone();
+        let news = self.analyses.keep_template(key, version, spec);
+        if news { self.analysed(&namespace) } else { Vec::new() }
+    }
+
+    pub(crate) fn forget_template(&mut self, key: &Key) -> Vec<Job> {
+        self.analyses.forget_template(key);
+        self.analysed(&key.namespace)
+    }
+
+    /// The rollouts of a namespace that have analyses; those of all namespaces for a template of the cluster.
+    fn analysed(&self, namespace: &str) -> Vec<Job> {
+        let concerned = |rollout: &&Arc<RolloutPlugin>| {
+            (namespace.is_empty() || rollout.metadata.namespace.as_deref() == Some(namespace))
+                && rollout.has_analyses()
+        };
+        self.rollouts().filter(concerned).map(|rollout| Job::Rollout(Key::of(&rollout.metadata))).collect()
     }
 
     /// The rollouts that refer to a workload, by name.
@@ -188,6 +228,17 @@ impl Index {
                 gone.iter().flat_map(|key| self.forget_workload(key)).collect()
             }
             super::Kind::Pods | super::Kind::Revisions => self.retain_children(kind, pods),
+            super::Kind::AnalysisRuns => {
+                let gone: Vec<Key> =
+                    self.analyses.runs().filter(|key| !listed.contains(key)).cloned().collect();
+                gone.iter().flat_map(|key| self.forget_run(key)).collect()
+            }
+            super::Kind::Templates | super::Kind::ClusterTemplates => {
+                let here = |key: &&Key| key.namespace.is_empty() == (kind == super::Kind::ClusterTemplates);
+                let keys = self.analyses.template_keys().filter(here);
+                let gone: Vec<Key> = keys.filter(|key| !listed.contains(key)).cloned().collect();
+                gone.iter().flat_map(|key| self.forget_template(key)).collect()
+            }
         }
     }
 
@@ -254,6 +305,12 @@ impl Index {
         }
         keys
     }
+}
+
+fn jobs_of(run: &AnalysisRun) -> Vec<Job> {
+    let key = Key::of(&run.metadata);
+    let owner = controller(run).map(|(name, _)| Job::Rollout(Key { namespace: key.namespace.clone(), name }));
+    std::iter::once(Job::Analysis(key)).chain(owner).collect()
 }
 
 /// The workload a rollout refers to.

@@ -21,7 +21,8 @@ impl Look<'_> {
             .collect();
         if let Some(Move::Expose(exposure @ Exposure::First(count), _)) = self.decision.next
             && count > self.seen.exposed()
-            && listened.iter().any(|check| verdict(check).is_some_and(|it| it != Verdict::Successful))
+            && (listened.iter().any(|check| verdict(check).is_some_and(|it| it != Verdict::Successful))
+                || (!self.plan.obstacles.is_empty() && self.is.is_some_and(|run| goes_on(&run))))
         {
             found.push(Violation::ExposedUnchecked(exposure));
         }

@@ -128,7 +128,9 @@ impl Pass<'_> {
 
     /// The move that begins the check beside the stages, when its stage has come.
     pub(super) fn begin_background(&mut self, stage: usize) -> Option<Step> {
-        self.plan.background.filter(|background| background.from <= stage)?;
+        self.plan
+            .background
+            .filter(|background| background.from <= stage && self.plan.obstacles.is_empty())?;
         let Some(run) = &mut self.memo.run else { return None };
         if run.background.is_none() {
             run.background = Some(0);
@@ -142,6 +144,7 @@ impl Pass<'_> {
         let id = self.memo.run.as_ref()?.checks().find(|id| id.place == place)?;
         match self.seen_check(id) {
             Some(_) => None,
+            None if !self.plan.obstacles.is_empty() => None,
             None => Some(Step::make(Move::Check(CheckMove::Begin(id)))),
         }
     }
@@ -170,6 +173,9 @@ impl Pass<'_> {
     /// What a check holds everything for, if one does: nothing more is exposed, and no stage is left.
     pub(super) fn held_by_check(&self) -> Option<Wait> {
         let run = self.memo.run.as_ref()?;
+        if let Some(obstacle) = self.obstacle() {
+            return Some(obstacle);
+        }
         if let Some(undecided) = &run.undecided {
             let since = Some(undecided.since);
             return Some(Wait { reason: Reason::Undecided(undecided.clone()), since });
@@ -186,6 +192,13 @@ impl Pass<'_> {
             }),
             _ => None,
         })
+    }
+
+    /// A check cannot be begun, whenever its time comes.
+    pub(super) fn obstacle(&self) -> Option<Wait> {
+        let flaws = &self.plan.obstacles;
+        let reason = || Reason::Invalid { flaws: flaws.clone() };
+        (!flaws.is_empty()).then(|| Wait { reason: reason(), since: None })
     }
 
     /// When a check that could not be measured begins again.

@@ -38,8 +38,8 @@ impl Pass<'_> {
         if self.seen.marked || !self.seen.ready_to_hold {
             return Step { next: Some(Move::Release), waits: Vec::new() };
         }
-        let mut waits: Vec<Wait> =
-            pods_wait(self.now, &self.seen.slots, &self.seen.stable).into_iter().collect();
+        let mut waits: Vec<Wait> = self.obstacle().into_iter().collect();
+        waits.extend(pods_wait(self.now, &self.seen.slots, &self.seen.stable));
         if !self.seen.surplus.is_empty() {
             let pods = self.seen.surplus.iter().map(trouble).collect();
             waits.push(Wait { reason: Reason::Surplus { pods }, since: None });

@@ -198,6 +198,7 @@ impl Driver {
     /// I9: no more disturbance, a person at hand: the run ends, or says who has to help.
     pub(crate) fn comes_to_an_end(&mut self) -> bool {
         self.plan.paused = false;
+        self.plan.obstacles.clear();
         for _ in 0..600 {
             self.pending.promote = self.hold_shown();
             let decision = self.look();

@@ -1,0 +1,164 @@
+//! One look at one run: takes in what was measured since the last look, and says what is to be asked now and when to look
+//! again. Pure: whoever holds a clock and can ask calls it.
+
+use std::collections::BTreeSet;
+
+use jiff::{SignedDuration, Timestamp};
+use windlass_api::analysis::{AnalysisRunSpec, AnalysisRunStatus, Measurement, Metric, MetricResult, Phase};
+
+use crate::compose::prepare;
+use crate::gauge::{About, Reading, RunIdentity};
+use crate::rules::{Flaw, Rules};
+use crate::schedule::{Due, agenda, expires};
+use crate::verdict::{count, is_ending, measurement, settle};
+
+/// What came of a question.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Answered {
+    /// The metric.
+    pub metric: String,
+    /// When it was asked.
+    pub asked_at: Timestamp,
+    /// When the answer came.
+    pub answered_at: Timestamp,
+    /// What was answered.
+    pub reading: Reading,
+}
+
+/// What a look at a run came to.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Attended {
+    /// The status as it is now.
+    pub status: AnalysisRunStatus,
+    /// What is to be asked.
+    pub ask: Vec<Ask>,
+    /// When to look again though nothing happens.
+    pub wake: Option<Timestamp>,
+    /// The run has been over for as long as it is to be kept.
+    pub expired: bool,
+}
+
+/// One metric that is to be asked.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Ask {
+    /// The metric, as it was written.
+    pub metric: Metric,
+    /// How many measurements of it there were before.
+    pub number: u32,
+    /// What is asked for.
+    pub about: About,
+}
+
+/// Looks at a run. `asked`: the metrics whose answers are on their way.
+pub fn attend(
+    run: &RunIdentity,
+    spec: &AnalysisRunSpec,
+    status: &AnalysisRunStatus,
+    answers: &[Answered],
+    asked: &BTreeSet<String>,
+    now: Timestamp,
+) -> Attended {
+    let mut status = status.clone();
+    if status.phase.is_completed() {
+        return over(spec, status, now);
+    }
+    let mut rules = match prepare(spec) {
+        Ok(rules) => rules,
+        Err(flaws) => {
+            refuse(&mut status, &flaws, now);
+            return over(spec, status, now);
+        }
+    };
+    for rules in &mut rules {
+        let spread = spread(&run.uid, &rules.name, rules.interval.unwrap_or_default());
+        rules.initial_delay = rules.initial_delay.saturating_add(spread);
+    }
+    begin(&rules, &mut status, now);
+    for answer in answers {
+        take_in(&rules, &mut status, answer);
+    }
+    settle(&rules, &mut status, spec.terminate, now);
+    if status.phase.is_completed() {
+        return over(spec, status, now);
+    }
+    let (due, wake) = agenda(&rules, &status, spec.terminate, now);
+    let ask = due.into_iter().filter(|(index, _)| !asked.contains(&rules[*index].name));
+    let ask = ask.filter_map(|(index, due)| ask_for(&spec.metrics[index], &status, due)).collect();
+    Attended { status, ask, wake, expired: false }
+}
+
+fn over(spec: &AnalysisRunSpec, status: AnalysisRunStatus, now: Timestamp) -> Attended {
+    let expires = spec.ttl_strategy.as_ref().and_then(|strategy| expires(strategy, &status));
+    let expired = expires.is_some_and(|at| at <= now);
+    Attended { status, ask: Vec::new(), wake: expires.filter(|_| !expired), expired }
+}
+
+/// A run that makes no sense is over before it began.
+fn refuse(status: &mut AnalysisRunStatus, flaws: &[Flaw], now: Timestamp) {
+    let flaws: Vec<String> = flaws.iter().map(ToString::to_string).collect();
+    status.phase = Phase::Error;
+    status.message = format!("Analysis spec invalid: {}", flaws.join("; "));
+    status.started_at.get_or_insert(now);
+    status.completed_at = Some(now);
+}
+
+/// Every metric has its place in the status from the first look on.
+fn begin(rules: &[Rules], status: &mut AnalysisRunStatus, now: Timestamp) {
+    status.started_at.get_or_insert(now);
+    for rules in rules {
+        if !status.metric_results.iter().any(|result| result.name == rules.name) {
+            status.metric_results.push(MetricResult {
+                name: rules.name.clone(),
+                dry_run: rules.dry_run,
+                ..MetricResult::default()
+            });
+        }
+    }
+}
+
+fn take_in(rules: &[Rules], status: &mut AnalysisRunStatus, answer: &Answered) {
+    let ending = is_ending(false, &status.metric_results);
+    let Some(rules) = rules.iter().find(|rules| rules.name == answer.metric) else { return };
+    let Some(result) = status.metric_results.iter_mut().find(|it| it.name == answer.metric) else { return };
+    // A verdict stands: what comes late does not change it.
+    let known = |last: &Measurement| last.finished_at.is_some_and(|at| at > answer.asked_at);
+    if result.measurements.last().is_some_and(known) {
+        return; // somebody else has asked meanwhile
+    }
+    if result.phase.is_completed() || (ending && result.measurements.is_empty()) {
+        return;
+    }
+    let under_way = result.measurements.last().filter(|last| last.finished_at.is_none());
+    let started = under_way.and_then(|last| last.started_at).unwrap_or(answer.asked_at);
+    let measured = measurement(&answer.reading, &rules.conditions, started, answer.answered_at);
+    count(rules, result, measured);
+}
+
+fn ask_for(metric: &Metric, status: &AnalysisRunStatus, due: Due) -> Option<Ask> {
+    let result = status.metric_results.iter().find(|result| result.name == metric.name);
+    let last = result.and_then(|result| result.measurements.last());
+    let metadata = last.map(|last| last.metadata.clone()).unwrap_or_default();
+    let about = match due {
+        Due::Measure(_) => About::New,
+        Due::Resume(since) => {
+            About::Resumed { metadata, since: last.and_then(|last| last.started_at).unwrap_or(since) }
+        }
+        Due::End => About::Ended { metadata },
+        Due::Nothing => return None,
+    };
+    let number = result.map_or(0, |result| result.count + result.error);
+    Some(Ask { metric: metric.clone(), number, about })
+}
+
+/// The share of an interval by which the measurements of different runs are spread, so that many that began together do
+/// not ask together for ever: the same for one metric of one run, whoever asks.
+fn spread(run_uid: &str, metric: &str, interval: SignedDuration) -> SignedDuration {
+    const MOST: i64 = 500;
+    let bytes = run_uid.bytes().chain(metric.bytes());
+    let hash = bytes.fold(0xcbf2_9ce4_8422_2325_u64, |hash, byte| {
+        (hash ^ u64::from(byte)).wrapping_mul(0x0100_0000_01b3)
+    });
+    let tenth = i64::try_from(interval.as_millis() / 10).unwrap_or(MOST).clamp(0, MOST);
+    let share = i64::try_from(hash % 1000).unwrap_or_default();
+    SignedDuration::from_millis(tenth * share / 1000)
+}

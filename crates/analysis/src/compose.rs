@@ -1,0 +1,167 @@
+//! From the analysis of a rollout to the spec of its run: templates put together, arguments given, and everything that
+//! can be known to be wrong told before anything is measured.
+
+use std::collections::BTreeMap;
+
+use serde_json::Value as Json;
+use windlass_api::analysis::{
+    AnalysisRunSpec, AnalysisTemplateSpec, Argument, Metric, TemplateReference, ValueFrom,
+};
+use windlass_api::rollout_plugin::RolloutAnalysis;
+
+use crate::arguments::{ArgumentError, HIDDEN, fill, merge, values};
+use crate::providers;
+use crate::rules::{self, Flaw, Length, Rules};
+use crate::templates::flatten;
+
+/// Templates by what refers to them.
+pub type Templates = BTreeMap<TemplateReference, AnalysisTemplateSpec>;
+
+/// What the analysis of a rollout is about.
+#[derive(Clone, Copy, Debug)]
+pub struct About<'a> {
+    /// The rollout, as JSON: arguments may refer to its fields.
+    pub rollout: &'a Json,
+    /// The revision that ran before, as the label of its pods tells it.
+    pub stable: &'a str,
+    /// The revision that is wanted, as the label of its pods tells it.
+    pub latest: &'a str,
+}
+
+/// Whether an analysis may go on without end.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Ends {
+    /// It must end by itself: a stage waits for it.
+    ByItself,
+    /// It may go on until somebody ends it.
+    WithTheRun,
+}
+
+/// The spec of the run of an analysis, or everything that is wrong with it.
+pub fn compose(
+    analysis: &RolloutAnalysis,
+    templates: &Templates,
+    about: About<'_>,
+    ends: Ends,
+) -> Result<AnalysisRunSpec, Vec<String>> {
+    let whole = flatten(&analysis.templates, templates).map_err(|error| vec![error.to_string()])?;
+    let (merged, unknown) = merge(&whole.args, &analysis.args);
+    if !unknown.is_empty() {
+        let declared: Vec<&str> = whole.args.iter().map(|it| it.name.as_str()).collect();
+        return Err(vec![format!(
+            "args: {} not declared by a template; declared: {}",
+            unknown.join(", "),
+            if declared.is_empty() { "none".to_owned() } else { declared.join(", ") }
+        )]);
+    }
+    let args = merged.into_iter().map(|argument| resolve(argument, about)).collect::<Result<Vec<_>, _>>();
+    let spec = AnalysisRunSpec {
+        metrics: whole.metrics,
+        args: args.map_err(|error| vec![error])?,
+        dry_run: [whole.dry_run, analysis.dry_run.clone()].concat(),
+        measurement_retention: [whole.measurement_retention, analysis.measurement_retention.clone()].concat(),
+        ..AnalysisRunSpec::default()
+    };
+    let rules = prepare(&spec).map_err(|flaws| flaws.iter().map(Flaw::to_string).collect::<Vec<_>>())?;
+    let endless = rules.iter().filter(|it| ends == Ends::ByItself && it.length == Length::Endless);
+    let endless: Vec<String> = endless
+        .map(|rules| {
+            format!("metric {:?} runs indefinitely: give it a count, or take its interval away", rules.name)
+        })
+        .collect();
+    if endless.is_empty() { Ok(spec) } else { Err(endless) }
+}
+
+/// An argument with its value, unless that is a secret: those are read by whoever measures.
+fn resolve(argument: Argument, about: About<'_>) -> Result<Argument, String> {
+    let name = argument.name.clone();
+    let unresolved = |why: String| format!("args.{name} was not resolved: {why}");
+    let valued = |value: String| Argument { value: Some(value), value_from: None, ..argument.clone() };
+    let from = match (&argument.value, argument.value_from.clone().unwrap_or_default()) {
+        (Some(_), _) => return Ok(Argument { value_from: None, ..argument }),
+        (None, from) => from,
+    };
+    match from {
+        ValueFrom { secret_key_ref: Some(_), .. } => Ok(argument),
+        ValueFrom { pod_template_hash_value: Some(which), .. } => match which.as_str() {
+            "Stable" => Ok(valued(about.stable.to_owned())),
+            "Latest" => Ok(valued(about.latest.to_owned())),
+            other => Err(unresolved(format!("podTemplateHashValue {other:?} is neither Stable nor Latest"))),
+        },
+        ValueFrom { field_ref: Some(field), .. } => {
+            field_of(about.rollout, &field.field_path).map(valued).map_err(unresolved)
+        }
+        ValueFrom { secret_key_ref: None, field_ref: None, pod_template_hash_value: None } => {
+            Err(ArgumentError::Unresolved(argument.name).to_string())
+        }
+    }
+}
+
+/// A field by its path, such as `metadata.labels['app']` or `spec.strategy.canary.steps[0].setWeight`.
+pub fn field_of(object: &Json, path: &str) -> Result<String, String> {
+    let mut here = object;
+    let missing = || format!("there is no field {path}");
+    for part in path_parts(path).ok_or_else(|| format!("{path:?} is no path of a field"))? {
+        here = match here {
+            Json::Object(fields) => fields.get(&part).ok_or_else(missing)?,
+            Json::Array(items) => {
+                part.parse().ok().and_then(|at: usize| items.get(at)).ok_or_else(missing)?
+            }
+            _ => return Err(missing()),
+        };
+    }
+    match here {
+        Json::String(text) => Ok(text.clone()),
+        Json::Number(number) => Ok(number.to_string()),
+        Json::Bool(truth) => Ok(truth.to_string()),
+        Json::Null | Json::Array(_) | Json::Object(_) => Err(format!("{path} is no single value")),
+    }
+}
+
+/// The parts of a path; quotes keep dots and brackets together.
+fn path_parts(path: &str) -> Option<Vec<String>> {
+    let (mut parts, mut rest) = (Vec::new(), path.trim().trim_start_matches('.'));
+    while !rest.is_empty() {
+        let (part, behind) = if let Some(inner) = rest.strip_prefix('[') {
+            match inner.chars().next()? {
+                quote @ ('\'' | '"') => {
+                    let (part, behind) = inner[1..].split_once(quote)?;
+                    (part, behind.strip_prefix(']')?)
+                }
+                _ => inner.split_once(']')?,
+            }
+        } else {
+            rest.split_at(rest.find(['.', '[']).unwrap_or(rest.len()))
+        };
+        if part.is_empty() {
+            return None;
+        }
+        parts.push(part.to_owned());
+        rest = behind.strip_prefix('.').unwrap_or(behind);
+    }
+    (!parts.is_empty()).then_some(parts)
+}
+
+/// How the metrics of a run are measured and judged, or everything that does not make sense. Secrets are not known
+/// here: what is made of them is not looked at.
+pub fn prepare(spec: &AnalysisRunSpec) -> Result<Vec<Rules>, Vec<Flaw>> {
+    if let Some(why) = &spec.unreadable {
+        return Err(vec![Flaw { field: "spec".to_owned(), what: why.clone() }]);
+    }
+    let secrets = spec.args.iter().filter(|it| it.value.is_none() && it.value_from.is_some());
+    let hidden: BTreeMap<String, String> = secrets.map(|it| (it.name.clone(), HIDDEN.to_owned())).collect();
+    let flaw = |error: ArgumentError| vec![Flaw { field: "spec.args".to_owned(), what: error.to_string() }];
+    let values = values(&spec.args, &hidden).map_err(flaw)?;
+    let metrics = spec.metrics.iter().map(|metric| fill(metric, &values));
+    let metrics: Vec<Metric> = metrics.collect::<Result<_, _>>().map_err(flaw)?;
+    let rules = rules::read(&metrics, &spec.dry_run, &spec.measurement_retention);
+    let mut flaws = rules.as_ref().err().cloned().unwrap_or_default();
+    for (index, metric) in metrics.iter().enumerate() {
+        let field = format!("spec.metrics[{index}].provider");
+        flaws.extend(providers::read(&field, &metric.provider).err().into_iter().flatten());
+    }
+    match rules {
+        Ok(rules) if flaws.is_empty() => Ok(rules),
+        _ => Err(flaws),
+    }
+}

@@ -1,0 +1,158 @@
+//! Carries out what the engine wants done about checks: a run of an analysis is made, asked to end, or deleted when
+//! there are more than are kept.
+
+use std::collections::BTreeSet;
+
+use serde_json::Value;
+use windlass_analysis::compose::{About, Ends, compose};
+use windlass_api::analysis::{AnalysisRun, AnalysisRunSpec};
+use windlass_api::rollout_plugin::{RolloutAnalysis, RolloutPlugin};
+use windlass_api::{Asked, Front};
+use windlass_engine::{CheckId, CheckMove, CheckPlace, Flaw, Observation, Run, SeenCheck};
+
+use crate::analyse::RUN_INSTANCE_LABEL;
+use crate::cache::{Caches, Index, Key, Kind};
+use crate::gather::Inputs;
+use crate::reconcile::Context;
+use crate::writer::WriteError;
+
+/// The checks of a rollout that exist.
+pub(crate) fn checks(index: &Index, rollout: &RolloutPlugin) -> Vec<SeenCheck> {
+    let uid = rollout.metadata.uid.as_deref().unwrap_or_default();
+    index.analyses().runs_of(uid).filter_map(|run| rollout.check(run)).collect()
+}
+
+/// What keeps the checks of a rollout from being begun.
+pub(crate) fn obstacles(
+    caches: &Caches,
+    index: &Index,
+    rollout: &RolloutPlugin,
+    asked: &Asked,
+    seen: &Observation,
+) -> Vec<Flaw> {
+    let mut flaws = Vec::new();
+    for (place, analysis) in asked.analyses.all() {
+        let field = match place {
+            CheckPlace::Stage(stage) => format!("spec.strategy.canary.steps[{stage}].analysis"),
+            CheckPlace::Background => "spec.strategy.canary.analysis".to_owned(),
+        };
+        let found = match unwatched(caches, analysis) {
+            Some(problem) => vec![problem],
+            None => spec_of(index, rollout, place, analysis, seen).err().unwrap_or_default(),
+        };
+        flaws.extend(found.iter().map(|problem| Flaw::new(format!("{field}: {problem}"))));
+    }
+    flaws
+}
+
+/// What this controller cannot see, and therefore cannot do.
+fn unwatched(caches: &Caches, analysis: &RolloutAnalysis) -> Option<String> {
+    if !caches.watches(Kind::AnalysisRuns) || !caches.watches(Kind::Templates) {
+        return Some(
+            "the kinds AnalysisRun and AnalysisTemplate are not installed in this cluster: install them \
+             (`windlass crds`) and restart the controller"
+                .to_owned(),
+        );
+    }
+    let of_the_cluster = analysis.templates.iter().find(|template| template.cluster_scope)?;
+    (!caches.watches(Kind::ClusterTemplates)).then(|| {
+        format!(
+            "ClusterAnalysisTemplate {:?} cannot be read: this controller serves one namespace, or the kind is not installed",
+            of_the_cluster.template_name
+        )
+    })
+}
+
+fn spec_of(
+    index: &Index,
+    rollout: &RolloutPlugin,
+    place: CheckPlace,
+    analysis: &RolloutAnalysis,
+    seen: &Observation,
+) -> Result<AnalysisRunSpec, Vec<String>> {
+    let namespace = rollout.metadata.namespace.as_deref().unwrap_or_default();
+    let templates = index.analyses().templates(namespace, &analysis.templates);
+    let json = serde_json::to_value(rollout).unwrap_or(Value::Null);
+    let about = About { rollout: &json, stable: seen.stable.as_str(), latest: seen.target.as_str() };
+    let ends = match place {
+        CheckPlace::Stage(_) => Ends::ByItself,
+        CheckPlace::Background => Ends::WithTheRun,
+    };
+    compose(analysis, &templates, about, ends)
+}
+
+/// Begins or ends a check.
+pub(crate) async fn carry_out(
+    context: &Context,
+    inputs: &Inputs,
+    seen: &Observation,
+    check: &CheckMove,
+) -> Result<(), WriteError> {
+    let rollout = &inputs.rollout;
+    let namespace = rollout.metadata.namespace.clone().unwrap_or_default();
+    match check {
+        CheckMove::Begin(id) => {
+            let run = new_run(context, inputs, seen, *id)?;
+            let answer = context.writer().create_run(&run).await?;
+            context.learn(&answer);
+        }
+        CheckMove::End(name) => {
+            let key = Key { namespace, name: name.to_string() };
+            let run = context.caches().read().analyses().run(&key).cloned();
+            let Some(run) = run else { return Ok(()) };
+            let answer = context.writer().end_run(&run).await?;
+            context.take_in(&answer);
+        }
+    }
+    Ok(())
+}
+
+fn new_run(
+    context: &Context,
+    inputs: &Inputs,
+    seen: &Observation,
+    id: CheckId,
+) -> Result<AnalysisRun, WriteError> {
+    let rollout = &inputs.rollout;
+    let index = context.caches().read();
+    let analysis = inputs.asked.analyses.at(id.place);
+    let spec = match analysis.map(|analysis| spec_of(&index, rollout, id.place, analysis, seen)) {
+        Some(Ok(spec)) => spec,
+        // The templates have changed since they were looked at; the next look says so.
+        Some(Err(_)) | None => {
+            return Err(WriteError::Stale { what: format!("beginning an analysis of {}", inputs.name) });
+        }
+    };
+    let namespace = rollout.metadata.namespace.clone().unwrap_or_default();
+    let taken = |name: &str| {
+        let key = Key { namespace: namespace.clone(), name: name.to_owned() };
+        index.analyses().run(&key).is_some()
+    };
+    let mut run = rollout.begin(id, &seen.target, spec, &taken);
+    let labels = run.metadata.labels.get_or_insert_default();
+    labels.insert(RUN_INSTANCE_LABEL.to_owned(), context.served().name.clone());
+    Ok(run)
+}
+
+/// Deletes one finished run that is not kept any more. True if there was one.
+pub(crate) async fn forget_one(
+    context: &Context,
+    inputs: &Inputs,
+    run: Option<&Run>,
+) -> Result<bool, WriteError> {
+    let surplus = {
+        let index = context.caches().read();
+        let uid = inputs.rollout.metadata.uid.as_deref().unwrap_or_default();
+        let listened: BTreeSet<CheckId> = run.into_iter().flat_map(Run::checks).collect();
+        let kept = inputs.asked.analyses.kept;
+        let runs = index.analyses().runs_of(uid).filter(|run| run.metadata.deletion_timestamp.is_none());
+        inputs.rollout.surplus(runs.map(AsRef::as_ref), &listened, kept).cloned()
+    };
+    let Some(run) = surplus else { return Ok(false) };
+    match context.writer().delete_run(&run).await {
+        Ok(()) | Err(WriteError::Gone { .. }) => {}
+        Err(error) => return Err(error),
+    }
+    context.caches().write().forget_run(&Key::of(&run.metadata));
+    Ok(true)
+}
