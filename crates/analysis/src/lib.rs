@@ -5,7 +5,9 @@
 pub mod arguments;
 pub mod expression;
 pub mod gauge;
+pub mod http;
 pub mod providers;
+pub mod redact;
 pub mod rules;
 pub mod schedule;
 pub mod suggest;
