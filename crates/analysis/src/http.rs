@@ -1,0 +1,224 @@
+//! Asks providers over HTTP: the one place of this crate that sends anything. Connections are kept and used again; every
+//! request has a limit of time and of size; nobody is led to another host; a slow host holds up nobody but those who ask
+//! the same one. No message has more of an address in it than host and port, because the rest may hold secrets.
+
+mod client;
+mod redirect;
+
+use std::collections::BTreeMap;
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::Duration;
+
+use futures::future::join_all;
+use http::header::{HeaderName, HeaderValue, LOCATION, USER_AGENT};
+use http::{Response, Uri};
+use http_body_util::BodyExt;
+use hyper_util::client::legacy::Error as ClientError;
+use tokio::sync::Semaphore;
+
+use self::client::{Body, Client, Incoming, client, why};
+use self::redirect::{Origin, redirected};
+use crate::expression::Value;
+use crate::gauge::Measured;
+use crate::providers::{Answer, Method, Provider, Request, Setting, Step, Trust};
+use crate::redact::Redactor;
+
+/// How many requests a provider may make for one value.
+const STEPS: usize = 8;
+/// How often an answer may lead elsewhere.
+const REDIRECTS: usize = 5;
+/// How large an answer may be.
+const LARGEST: usize = 1024 * 1024;
+/// How many requests to one host are under way at once, unless somebody says otherwise.
+pub const AT_ONCE: usize = 32;
+/// How many clients, of different trust, are kept. Certificates that are renewed leave old ones behind.
+const CLIENTS: usize = 64;
+/// How many hosts are remembered before those that nobody asks are forgotten.
+const HOSTS: usize = 1024;
+
+/// Whoever asks. Cheap to share; one is enough for a process.
+pub struct Asker {
+    clients: Mutex<BTreeMap<Trust, Client>>,
+    hosts: Mutex<BTreeMap<String, Arc<Semaphore>>>,
+    at_once: usize,
+}
+
+impl Default for Asker {
+    fn default() -> Self {
+        Self::new(AT_ONCE)
+    }
+}
+
+impl Asker {
+    /// One that has so many requests to one host under way at once.
+    pub fn new(at_once: usize) -> Self {
+        Self { clients: Mutex::default(), hosts: Mutex::default(), at_once: at_once.max(1) }
+    }
+
+    /// Asks a provider until it has a value. What it says of a failure has no credentials in it that were sent; the
+    /// caller takes out those that it knows besides.
+    pub async fn measure(&self, provider: &dyn Provider, setting: &Setting<'_>) -> Result<Measured, String> {
+        let (mut answers, mut sent) = (Vec::new(), Vec::new());
+        loop {
+            let step = provider.step(setting, &answers).map_err(|error| Redactor::new(&sent).text(&error))?;
+            match step {
+                Step::Done(measured) => return Ok(Redactor::new(&sent).measured(measured)),
+                Step::Ask(_) if answers.len() == STEPS => {
+                    return Err(format!("the provider asked {STEPS} times and has no value yet"));
+                }
+                Step::Ask(request) => {
+                    sent.extend(credentials(&request));
+                    let answer = self.answer(&request).await;
+                    answers.push(answer.map_err(|error| Redactor::new(&sent).text(&error))?);
+                }
+            }
+        }
+    }
+
+    /// Asks for each pod, all at once.
+    pub async fn measure_each(
+        &self,
+        providers: &BTreeMap<String, Box<dyn Provider>>,
+        setting: &Setting<'_>,
+    ) -> BTreeMap<String, Result<Value, String>> {
+        let one = async |pod: &String, provider: &dyn Provider| {
+            let measured = self.measure(provider, setting).await;
+            (pod.clone(), measured.map(|measured| measured.value))
+        };
+        let all = providers.iter().map(|(pod, provider)| one(pod, provider.as_ref()));
+        join_all(all).await.into_iter().collect()
+    }
+
+    /// The answer to one request, within its time.
+    async fn answer(&self, request: &Request) -> Result<Answer, String> {
+        let uri: Uri = request.url.parse().map_err(|_| "the address cannot be read".to_owned())?;
+        let origin = Origin::of(&uri)?;
+        let room = self.room(&origin);
+        let mut waiting = true;
+        let asked = async {
+            // Nobody closes it, so there is always a permit one day.
+            let _permit = room.acquire().await;
+            waiting = false;
+            self.follow(request, uri, &origin).await
+        };
+        let answer = tokio::time::timeout(request.timeout, asked).await;
+        answer.unwrap_or_else(|_| {
+            let limit = words_of(request.timeout);
+            Err(if waiting {
+                format!("waited {limit} behind {} other requests to {origin}, which is slow", self.at_once)
+            } else {
+                format!("no answer from {origin} within {limit}")
+            })
+        })
+    }
+
+    /// The answer, wherever on the same host it is.
+    async fn follow(&self, request: &Request, mut uri: Uri, origin: &Origin) -> Result<Answer, String> {
+        let client = self.client(&request.trust)?;
+        let (mut method, mut body) = (request.method, request.body.clone());
+        for _ in 0..=REDIRECTS {
+            let message = message(request, method, &uri, body.as_deref())?;
+            let response = client.request(message).await.map_err(|error| unreachable(origin, &error))?;
+            let status = response.status().as_u16();
+            let location = response.headers().get(LOCATION).and_then(|to| to.to_str().ok());
+            let Some(location) = location.filter(|_| matches!(status, 301 | 302 | 303 | 307 | 308)) else {
+                return received(response, origin).await;
+            };
+            uri = redirected(&uri, location)?;
+            let other = Origin::of(&uri)?;
+            if other != *origin {
+                return Err(format!(
+                    "{origin} leads to another server, {other}, which is not followed: if that is where the value is, write its address into the template"
+                ));
+            }
+            // As browsers and Go do it: only 307 and 308 ask the same again.
+            if !matches!(status, 307 | 308) {
+                (method, body) = (Method::Get, None);
+            }
+        }
+        Err(format!("{origin} leads from one address to the next, more than {REDIRECTS} times"))
+    }
+
+    fn client(&self, trust: &Trust) -> Result<Client, String> {
+        let mut clients = self.clients.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some(known) = clients.get(trust) {
+            return Ok(known.clone());
+        }
+        if clients.len() >= CLIENTS {
+            clients.clear();
+        }
+        let made = client(trust)?;
+        clients.insert(trust.clone(), made.clone());
+        Ok(made)
+    }
+
+    fn room(&self, origin: &Origin) -> Arc<Semaphore> {
+        let mut hosts = self.hosts.lock().unwrap_or_else(PoisonError::into_inner);
+        if hosts.len() >= HOSTS {
+            hosts.retain(|_, room| room.available_permits() < self.at_once);
+        }
+        let room = hosts.entry(origin.to_string());
+        room.or_insert_with(|| Arc::new(Semaphore::new(self.at_once))).clone()
+    }
+}
+
+/// What a request says of who asks: a token may be one that no Secret has.
+fn credentials(request: &Request) -> Vec<String> {
+    let is_about_who = |name: &str| name.eq_ignore_ascii_case("Authorization");
+    let values = request.headers.iter().filter(|(name, _)| is_about_who(name)).map(|(_, value)| value);
+    values.map(|value| value.split_once(' ').map_or(value.as_str(), |(_, rest)| rest).to_owned()).collect()
+}
+
+fn message(
+    request: &Request,
+    method: Method,
+    uri: &Uri,
+    body: Option<&str>,
+) -> Result<http::Request<Body>, String> {
+    let method = match method {
+        Method::Get => http::Method::GET,
+        Method::Post => http::Method::POST,
+        Method::Put => http::Method::PUT,
+    };
+    let mut message = http::Request::new(body.unwrap_or_default().to_owned());
+    *message.method_mut() = method;
+    *message.uri_mut() = uri.clone();
+    let agent = HeaderValue::from_static(concat!("windlass/", env!("CARGO_PKG_VERSION")));
+    message.headers_mut().insert(USER_AGENT, agent);
+    for (name, value) in &request.headers {
+        let name = HeaderName::try_from(name).map_err(|_| format!("{name:?} is no name of a header"))?;
+        // The value is not told: it may be a secret.
+        let value = HeaderValue::try_from(value).map_err(|_| {
+            format!("the value of the header {name} cannot be sent: it has a line break in it, or such")
+        })?;
+        message.headers_mut().insert(name, value);
+    }
+    Ok(message)
+}
+
+/// The whole answer, unless it is too large.
+async fn received(response: Response<Incoming>, origin: &Origin) -> Result<Answer, String> {
+    let status = response.status().as_u16();
+    let (mut incoming, mut body) = (response.into_body(), Vec::new());
+    while let Some(frame) = incoming.frame().await {
+        let frame = frame.map_err(|error| format!("the answer of {origin} broke off: {}", why(&error)))?;
+        let Some(data) = frame.data_ref() else { continue };
+        if body.len() + data.len() > LARGEST {
+            return Err(format!("the answer of {origin} is larger than 1 MiB: ask for less"));
+        }
+        body.extend_from_slice(data);
+    }
+    Ok(Answer { status, body })
+}
+
+fn unreachable(origin: &Origin, error: &ClientError) -> String {
+    if error.is_connect() {
+        format!("cannot reach {origin}: {}", why(error))
+    } else {
+        format!("no answer from {origin}: {}", why(error))
+    }
+}
+
+fn words_of(time: Duration) -> String {
+    if time.subsec_millis() == 0 { format!("{}s", time.as_secs()) } else { format!("{}ms", time.as_millis()) }
+}

@@ -1,0 +1,47 @@
+//! Providers at the wire: a server on this machine looks at the exact request and answers with the documented shapes,
+//! errors included.
+#![expect(clippy::unwrap_used, clippy::panic, reason = "this is test code")]
+
+#[path = "wire/http.rs"]
+mod http;
+#[path = "wire/prometheus.rs"]
+mod prometheus;
+#[path = "wire/server.rs"]
+mod server;
+#[path = "wire/tls.rs"]
+mod tls;
+#[path = "wire/web.rs"]
+mod web;
+
+use std::collections::BTreeMap;
+
+use jiff::Timestamp;
+use serde_json::Value as Json;
+use windlass_analysis::gauge::Measured;
+use windlass_analysis::http::Asker;
+use windlass_analysis::providers::{self, Provider, Setting, Settings};
+
+/// 2026-01-02T03:04:05.678Z
+fn now() -> Timestamp {
+    Timestamp::from_millisecond(1_767_323_045_678).unwrap()
+}
+
+fn provider(settings: &Json) -> Box<dyn Provider> {
+    match providers::read("provider", settings) {
+        Ok(Settings::Http(provider)) => provider,
+        Ok(_) => panic!("{settings} is not asked over HTTP"),
+        Err(flaws) => panic!("{settings}: {flaws:?}"),
+    }
+}
+
+async fn measured(settings: &Json) -> Result<Measured, String> {
+    measured_in(settings, &[]).await
+}
+
+/// The same in an environment.
+async fn measured_in(settings: &Json, environment: &[(&str, &str)]) -> Result<Measured, String> {
+    let pair = |(name, value): &(&str, &str)| ((*name).to_owned(), (*value).to_owned());
+    let environment: BTreeMap<String, String> = environment.iter().map(pair).collect();
+    let setting = Setting { now: now(), secret: &BTreeMap::new(), environment: &environment };
+    Asker::default().measure(provider(settings).as_ref(), &setting).await
+}

@@ -1,0 +1,182 @@
+//! What may go wrong on the way: nobody there, slow, endless, led elsewhere; and that connections are used again.
+
+use std::collections::BTreeMap;
+use std::time::Duration;
+
+use futures::future::join_all;
+use serde_json::json;
+use windlass_analysis::expression::Value;
+use windlass_analysis::gauge::Measured;
+use windlass_analysis::http::Asker;
+use windlass_analysis::providers::{Answer, Method, Provider, Request, SecretWanted, Setting, Step, Trust};
+
+use super::server::{Reply, Server};
+use super::{measured, now, provider};
+
+/// Asks once and takes the text of the answer.
+struct Once(Request);
+
+impl Once {
+    fn get(url: String, timeout: Duration) -> Self {
+        let trust = Trust::default();
+        Self(Request { method: Method::Get, url, headers: Vec::new(), body: None, timeout, trust })
+    }
+}
+
+impl Provider for Once {
+    fn secret(&self) -> Option<SecretWanted> {
+        None
+    }
+
+    fn step(&self, _: &Setting<'_>, answers: &[Answer]) -> Result<Step, String> {
+        Ok(match answers {
+            [] => Step::Ask(self.0.clone()),
+            [answer, ..] => {
+                let text = String::from_utf8_lossy(&answer.body).into_owned();
+                Step::Done(Measured { value: Value::Text(text), metadata: BTreeMap::new() })
+            }
+        })
+    }
+}
+
+const LONG: Duration = Duration::from_secs(60);
+const SHORT: Duration = Duration::from_millis(200);
+
+async fn text(asker: &Asker, provider: &dyn Provider) -> Result<String, String> {
+    let empty = BTreeMap::new();
+    let setting = Setting { now: now(), secret: &empty, environment: &empty };
+    asker.measure(provider, &setting).await.map(|measured| match measured.value {
+        Value::Text(text) => text,
+        other => panic!("{other:?}"),
+    })
+}
+
+async fn got(server: &Server, timeout: Duration) -> Result<String, String> {
+    let answer = text(&Asker::default(), &Once::get(server.url(), timeout)).await;
+    answer.map_err(|error| error.replace(&server.address.to_string(), "HOST"))
+}
+
+#[tokio::test]
+async fn nobody_there_is_told_with_host_and_port() {
+    let listener = tokio::net::TcpListener::bind("127.0.0.1:0").await.unwrap();
+    let address = listener.local_addr().unwrap();
+    drop(listener);
+    let url = format!("http://{address}/path?token=secret");
+    let error = measured(&json!({"web": {"url": url}})).await.unwrap_err();
+    assert_eq!(error, format!("cannot reach {address}: connection refused"));
+    let error = measured(&json!({"web": {"url": "http://nobody.invalid/"}})).await.unwrap_err();
+    assert!(error.starts_with("cannot reach nobody.invalid:80: "), "{error}");
+}
+
+#[tokio::test]
+async fn a_slow_server_is_not_waited_for_longer_than_allowed() {
+    let server = Server::answers([Reply::good("late").late(LONG)]).await;
+    assert_eq!(got(&server, SHORT).await, Err("no answer from HOST within 200ms".to_owned()));
+}
+
+#[tokio::test]
+async fn an_answer_that_is_too_large_is_not_read_to_its_end() {
+    let server = Server::answers([Reply::good("x".repeat(1024 * 1024 + 1))]).await;
+    let words = "the answer of HOST is larger than 1 MiB: ask for less";
+    assert_eq!(got(&server, LONG).await, Err(words.to_owned()));
+    let server = Server::answers([Reply::good("x".repeat(1024 * 1024))]).await;
+    assert_eq!(got(&server, LONG).await.map(|text| text.len()), Ok(1024 * 1024));
+}
+
+#[tokio::test]
+async fn nobody_is_led_to_another_server() {
+    let other = Server::answers([Reply::good("taken in")]).await;
+    let server = Server::answers([Reply::leads_to(302, format!("{}/x?token=a", other.url()))]).await;
+    let words = format!(
+        "HOST leads to another server, {}, which is not followed: if that is where the value is, write its address into the template",
+        other.address
+    );
+    assert_eq!(got(&server, LONG).await, Err(words));
+    assert_eq!(other.seen().len(), 0);
+}
+
+#[tokio::test]
+async fn on_the_same_server_an_answer_may_lead_on_a_few_times() {
+    let server =
+        Server::answers([Reply::leads_to(301, "/next"), Reply::leads_to(307, "last"), Reply::good("here")])
+            .await;
+    assert_eq!(got(&server, LONG).await.as_deref(), Ok("here"));
+    let lines: Vec<String> = server.seen().iter().map(|it| it.lines().next().unwrap().to_owned()).collect();
+    assert_eq!(lines, ["GET / HTTP/1.1", "GET /next HTTP/1.1", "GET /last HTTP/1.1"]);
+    let server = Server::answers([Reply::leads_to(302, "/again")]).await;
+    let words = "HOST leads from one address to the next, more than 5 times";
+    assert_eq!(got(&server, LONG).await, Err(words.to_owned()));
+    assert_eq!(server.seen().len(), 6);
+}
+
+#[tokio::test]
+async fn what_was_posted_is_posted_again_only_where_that_was_asked_for() {
+    for (status, again) in [(307, "POST"), (308, "POST"), (302, "GET"), (303, "GET")] {
+        let server = Server::answers([Reply::leads_to(status, "/x"), Reply::good("1")]).await;
+        let settings = json!({"web": {"url": server.url(), "method": "POST", "body": "b"}});
+        assert!(measured(&settings).await.is_ok());
+        let seen = server.seen();
+        assert!(seen[1].starts_with(&format!("{again} /x")), "{status}: {}", seen[1]);
+        assert_eq!(seen[1].ends_with("\n\nb"), again == "POST", "{status}: {}", seen[1]);
+    }
+}
+
+#[tokio::test]
+async fn a_connection_is_used_again() {
+    let server = Server::answers([Reply::good("1")]).await;
+    let asker = Asker::default();
+    for _ in 0..5 {
+        assert_eq!(text(&asker, &Once::get(server.url(), LONG)).await.as_deref(), Ok("1"));
+    }
+    assert_eq!((server.seen().len(), server.connections()), (5, 1));
+}
+
+#[tokio::test]
+async fn a_slow_host_holds_up_only_those_who_ask_it() {
+    let slow = Server::answers([Reply::good("late").late(LONG)]).await;
+    let quick = Server::answers([Reply::good("quick")]).await;
+    let asker = Asker::new(2);
+    let of_slow = [3 * SHORT, 3 * SHORT, SHORT, SHORT].map(|timeout| Once::get(slow.url(), timeout));
+    let of_quick = Once::get(quick.url(), LONG);
+    let waits = join_all(of_slow.iter().map(|one| text(&asker, one)));
+    let (waited, answer) = tokio::join!(waits, text(&asker, &of_quick));
+    assert_eq!(answer.as_deref(), Ok("quick"));
+    let words: Vec<String> =
+        waited.into_iter().map(|it| it.unwrap_err().replace(&slow.address.to_string(), "HOST")).collect();
+    let behind = "waited 200ms behind 2 other requests to HOST, which is slow";
+    let none = "no answer from HOST within 600ms";
+    assert_eq!(words, [none, none, behind, behind]);
+    assert_eq!(slow.seen().len(), 2);
+}
+
+#[tokio::test]
+async fn each_pod_is_asked_by_itself() {
+    let server = Server::answers([Reply::good("7")]).await;
+    let ask = |url: String| provider(&json!({"web": {"url": url}}));
+    let providers = BTreeMap::from([
+        ("db-0".to_owned(), ask(format!("{}/db-0", server.url()))),
+        ("db-1".to_owned(), ask("http://nobody.invalid/".to_owned())),
+    ]);
+    let empty = BTreeMap::new();
+    let setting = Setting { now: now(), secret: &empty, environment: &empty };
+    let values = Asker::default().measure_each(&providers, &setting).await;
+    assert_eq!(values["db-0"], Ok(Value::Float(7.0)));
+    assert!(values["db-1"].is_err());
+}
+
+#[tokio::test]
+async fn a_provider_that_never_ends_is_ended() {
+    struct Endless(Once);
+    impl Provider for Endless {
+        fn secret(&self) -> Option<SecretWanted> {
+            None
+        }
+        fn step(&self, _: &Setting<'_>, _: &[Answer]) -> Result<Step, String> {
+            Ok(Step::Ask(self.0.0.clone()))
+        }
+    }
+    let server = Server::answers([Reply::good("more")]).await;
+    let error = text(&Asker::default(), &Endless(Once::get(server.url(), LONG))).await.unwrap_err();
+    assert_eq!(error, "the provider asked 8 times and has no value yet");
+    assert_eq!(server.seen().len(), 8);
+}
