@@ -8,9 +8,10 @@ use windlass_api::analysis::{AnalysisRunSpec, AnalysisRunStatus, Measurement, Me
 
 use crate::compose::prepare;
 use crate::gauge::{About, Reading, RunIdentity};
+use crate::measurement::measurement;
 use crate::rules::{Flaw, Rules};
 use crate::schedule::{Due, agenda, expires};
-use crate::verdict::{count, is_ending, measurement, settle};
+use crate::verdict::{count, is_ending, settle};
 
 /// What came of a question.
 #[derive(Clone, Debug, PartialEq)]
@@ -130,7 +131,7 @@ fn take_in(rules: &[Rules], status: &mut AnalysisRunStatus, answer: &Answered) {
     }
     let under_way = result.measurements.last().filter(|last| last.finished_at.is_none());
     let started = under_way.and_then(|last| last.started_at).unwrap_or(answer.asked_at);
-    let measured = measurement(&answer.reading, &rules.conditions, started, answer.answered_at);
+    let measured = measurement(answer.reading.clone(), &rules.conditions, started, answer.answered_at);
     count(rules, result, measured);
 }
 

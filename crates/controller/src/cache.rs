@@ -84,22 +84,14 @@ impl Kind {
         Self::Templates,
         Self::ClusterTemplates,
     ];
-
-    /// Those without which nothing can be served.
-    const NEEDED: [Self; 4] = [Self::Rollouts, Self::Workloads, Self::Pods, Self::Revisions];
 }
 
 /// What is known of the cluster.
+#[derive(Default)]
 pub(crate) struct Caches {
     index: RwLock<Index>,
-    watched: BTreeSet<Kind>,
+    left_out: RwLock<BTreeSet<Kind>>,
     synced: RwLock<BTreeSet<Kind>>,
-}
-
-impl Default for Caches {
-    fn default() -> Self {
-        Self::of(&Kind::ALL)
-    }
 }
 
 impl Key {
@@ -118,15 +110,14 @@ impl std::fmt::Display for Key {
 }
 
 impl Caches {
-    /// Caches of these kinds; what nobody can do without is always among them.
-    pub(crate) fn of(kinds: &[Kind]) -> Self {
-        let watched = kinds.iter().chain(&Kind::NEEDED).copied().collect();
-        Self { index: RwLock::default(), watched, synced: RwLock::default() }
+    /// Objects of these kinds cannot be watched here, and nothing is concluded from that.
+    pub(crate) fn leave_out(&self, kinds: Vec<Kind>) {
+        self.left_out.write().unwrap_or_else(PoisonError::into_inner).extend(kinds);
     }
 
     /// Whether objects of a kind are known here.
     pub(crate) fn watches(&self, kind: Kind) -> bool {
-        self.watched.contains(&kind)
+        !self.left_out.read().unwrap_or_else(PoisonError::into_inner).contains(&kind)
     }
 
     /// A look at everything, which keeps writers out: keep it short.
@@ -146,7 +137,7 @@ impl Caches {
     /// Every kind has been listed: before that, nothing may be concluded from an absence.
     pub(crate) fn is_synced(&self) -> bool {
         let synced = self.synced.read().unwrap_or_else(PoisonError::into_inner);
-        self.watched.iter().all(|kind| synced.contains(kind))
+        Kind::ALL.iter().all(|kind| synced.contains(kind) || !self.watches(*kind))
     }
 }
 

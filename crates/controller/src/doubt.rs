@@ -17,6 +17,8 @@ pub(crate) enum Object {
     Pod(Key),
     /// A run of an analysis.
     Analysis(Key),
+    /// A Job. It is never in doubt: its name is always the same for one measurement.
+    Job(Key),
     /// An event. It is never in doubt: its name is made from what it tells, so sending it again creates nothing.
     Event(Key),
 }

@@ -15,7 +15,11 @@ mod event;
 mod fault;
 mod fence;
 mod gather;
+mod job;
+mod live;
+mod objects;
 mod guard;
+mod installed;
 mod leader;
 mod lease;
 mod metrics;
@@ -35,6 +39,7 @@ use std::sync::Arc;
 use futures::future::{BoxFuture, FutureExt};
 use kube::Client;
 use thiserror::Error;
+use windlass_analysis::gauge::Gauge;
 use tokio::net::TcpListener;
 use tokio::sync::Notify;
 use tokio::task::{JoinHandle, JoinSet};
@@ -42,7 +47,9 @@ use tokio::task::{JoinHandle, JoinSet};
 use crate::cache::Caches;
 use crate::fence::Fence;
 use crate::guard::Guard;
+use crate::installed::Installed;
 use crate::leader::{Followers, Leader};
+use crate::live::Live;
 use crate::metrics::Metrics;
 use crate::queue::Queue;
 use crate::reconcile::Context;
@@ -51,6 +58,7 @@ use crate::writer::Writer;
 pub use cache::Scope;
 pub use clock::{Clock, WallClock};
 pub use guard::{HolderChoice, Policies};
+pub use installed::StandaloneRuns;
 pub use leader::Election;
 pub use patience::connect;
 pub use stepper::{Look, News, Stepper, Watched, Witness};
@@ -75,6 +83,20 @@ pub struct Settings {
     pub election: Option<Election>,
     /// Somebody who sees every decision: the simulator's judge.
     pub witness: Option<Arc<dyn Witness>>,
+    /// Which runs of analyses are served besides those of our own rollouts.
+    pub standalone_runs: StandaloneRuns,
+    /// Who is asked for values; none means the real providers.
+    pub gauge: Option<Gauges>,
+}
+
+/// Whoever is asked for values.
+#[derive(Clone)]
+pub struct Gauges(pub Arc<dyn Gauge>);
+
+impl std::fmt::Debug for Gauges {
+    fn fmt(&self, out: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        out.write_str("Gauges")
+    }
 }
 
 /// Why the controller ended.
@@ -111,16 +133,22 @@ pub async fn run(
             server::serve(listener, Arc::clone(&caches), Arc::clone(&metrics)).map(|()| "health server"),
         );
     }
-    let guard = tokio::select! {
+    let (guard, installed) = tokio::select! {
         () = &mut shutdown => return Ok(()),
-        guard = find_out(&client, settings.hold) => Arc::new(guard),
+        found = find_out(&client, settings.hold) => found,
     };
+    let guard = Arc::new(guard);
+    caches.leave_out(installed.missing(&settings.scope));
     let crew = Arc::new(Crew {
         queue: Arc::clone(&queue),
         caches: Arc::clone(&caches),
         metrics: Arc::clone(&metrics),
     });
     let (writer, office) = elect(&client, settings.election, &clock, &crew);
+    let gauge = match settings.gauge {
+        Some(Gauges(gauge)) => gauge,
+        None => Arc::new(Live::new(client.clone(), writer.clone(), Arc::clone(&clock))),
+    };
     let context = Context::new(
         Arc::clone(&caches),
         Arc::clone(&queue),
@@ -128,8 +156,10 @@ pub async fn run(
         Arc::clone(&metrics),
         Arc::clone(&guard),
         clock,
+        gauge,
     );
-    let context = Arc::new(context.named(settings.instance).watched_by(settings.witness));
+    let context = context.named(settings.instance).watched_by(settings.witness);
+    let context = Arc::new(context.serving_unnamed(installed.unnamed_are_ours(settings.standalone_runs)));
     watch::spawn(&mut parts, &client, &settings.scope, &caches, &queue);
     guard::spawn(&mut parts, &client, &guard, move || watch::look_at_everything(&caches, &queue));
     for _ in 0..settings.workers.max(1) {
@@ -155,11 +185,11 @@ pub async fn run(
 }
 
 /// Who we are and what holds here: asked until the server answers.
-async fn find_out(client: &Client, choice: HolderChoice) -> Guard {
+async fn find_out(client: &Client, choice: HolderChoice) -> (Guard, Installed) {
     let mut failures = 0;
     loop {
-        match Guard::find_out(client, choice).await {
-            Ok(guard) => return guard,
+        match futures::try_join!(Guard::find_out(client, choice), Installed::find_out(client)) {
+            Ok(found) => return found,
             Err(error) => {
                 tracing::warn!(%error, "cannot ask the API server what holds here; trying again");
                 failures += 1;

@@ -547,7 +547,7 @@ async fn clear_doubt(context: &Context, object: &Object) -> Result<(), WriteErro
                 None => drop(context.caches.write().forget_run(key)),
             }
         }
-        Object::Event(_) => {}
+        Object::Event(_) | Object::Job(_) => {}
     }
     context.writer.is_sure_of(object);
     Ok(())

@@ -11,6 +11,7 @@ use serde::Deserialize;
 use serde_json::Value;
 use tokio::sync::watch::Receiver;
 use tokio::time::Instant;
+use windlass_analysis::gauge::Gauge;
 use windlass_api::analysis::{AnalysisRun, AnalysisTemplate, ClusterAnalysisTemplate};
 use windlass_api::rollout_plugin::RolloutPlugin;
 use windlass_engine::{Decision, Intents, Memo, Plan, Seen};
@@ -77,12 +78,14 @@ impl Stepper {
         clock: Arc<dyn Clock>,
         lease: Option<Receiver<Option<Instant>>>,
         witness: Option<Arc<dyn Witness>>,
+        gauge: Arc<dyn Gauge>,
     ) -> kube::Result<Self> {
         let guard = Arc::new(Guard::find_out(&client, choice).await?);
         let (caches, queue) = (Arc::new(Caches::default()), Arc::new(Queue::default()));
         let writer = Writer::new(client, lease.map_or(Fence::Open, Fence::Leased));
         let metrics = Arc::new(Metrics::new(None));
-        let context = Context::new(Arc::clone(&caches), Arc::clone(&queue), writer, metrics, guard, clock);
+        let context =
+            Context::new(Arc::clone(&caches), Arc::clone(&queue), writer, metrics, guard, clock, gauge);
         Ok(Self { context: Arc::new(context.watched_by(witness)), caches, queue })
     }
 

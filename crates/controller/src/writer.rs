@@ -8,6 +8,7 @@ use std::time::Duration;
 
 use k8s_openapi::NamespaceResourceScope;
 use k8s_openapi::api::apps::v1::StatefulSet;
+use k8s_openapi::api::batch::v1::Job;
 use k8s_openapi::api::coordination::v1::Lease;
 use k8s_openapi::api::core::v1::{Event, Pod};
 use kube::api::{DeleteParams, ListParams, Patch, PatchParams, PostParams, Preconditions};
@@ -270,6 +271,30 @@ impl Writer {
         let answer = self.send_to(object, what, api.replace(&key.name, &post, &changed)).await?;
         self.whole_runs.store(true, Ordering::Relaxed);
         Ok(answer.0)
+    }
+
+    /// Makes a Job; one of that name is the same one, made before.
+    pub(crate) async fn create_job(&self, job: &Job) -> Result<(), WriteError> {
+        let key = Key::of(&job.metadata);
+        let api: Api<Job> = Api::namespaced(self.client.clone(), &key.namespace);
+        let post = PostParams { field_manager: Some(FIELD_MANAGER.to_owned()), ..PostParams::default() };
+        let sent = api.create(&post, job);
+        match self.send(Object::Job(key.clone()), format!("creating Job {key}"), sent).await {
+            Ok(_) | Err(WriteError::Stale { .. }) => Ok(()),
+            Err(error) => Err(error),
+        }
+    }
+
+    /// Deletes a Job with its pods.
+    pub(crate) async fn delete_job(&self, namespace: &str, name: &str) -> Result<(), WriteError> {
+        let key = Key { namespace: namespace.to_owned(), name: name.to_owned() };
+        let api: Api<Job> = Api::namespaced(self.client.clone(), namespace);
+        let delete = DeleteParams::foreground();
+        let sent = api.delete(name, &delete);
+        match self.send(Object::Job(key.clone()), format!("deleting Job {key}"), sent).await {
+            Ok(_) | Err(WriteError::Gone { .. }) => Ok(()),
+            Err(error) => Err(error),
+        }
     }
 
     /// Sends an event; one that is there already is not sent twice.

@@ -1,0 +1,61 @@
+//! Which kinds of ours the server knows. A cluster may have been set up before analyses were served, and Argo Rollouts
+//! may have brought the same kinds along.
+
+use std::collections::BTreeSet;
+use std::time::Duration;
+
+use kube::Client;
+
+use crate::cache::{Kind, Scope};
+
+/// Longer than any healthy answer.
+const TIME_LIMIT: Duration = Duration::from_secs(15);
+/// The group and version of our kinds.
+const GROUP: &str = "argoproj.io/v1alpha1";
+
+/// Whose runs of analyses are served, besides those that our own rollouts make.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum StandaloneRuns {
+    /// Those that carry nobody's name, unless Argo Rollouts is installed: it serves them then.
+    #[default]
+    FindOut,
+    /// Those that carry nobody's name.
+    Serve,
+    /// None.
+    Leave,
+}
+
+/// The resources of our group.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Installed(BTreeSet<String>);
+
+impl Installed {
+    pub(crate) async fn find_out(client: &Client) -> kube::Result<Self> {
+        let asked = tokio::time::timeout(TIME_LIMIT, client.list_api_group_resources(GROUP)).await;
+        match asked.unwrap_or_else(|elapsed| Err(kube::Error::Service(elapsed.into()))) {
+            Ok(list) => Ok(Self(list.resources.into_iter().map(|resource| resource.name).collect())),
+            Err(kube::Error::Api(status)) if status.code == 404 => Ok(Self::default()),
+            Err(error) => Err(error),
+        }
+    }
+
+    /// The kinds that cannot be watched: they are not installed, or are not in the one namespace that is served.
+    pub(crate) fn missing(&self, scope: &Scope) -> Vec<Kind> {
+        let kinds = [
+            (Kind::AnalysisRuns, "analysisruns", true),
+            (Kind::Templates, "analysistemplates", true),
+            (Kind::ClusterTemplates, "clusteranalysistemplates", *scope == Scope::Cluster),
+        ];
+        let missing = kinds.into_iter().filter(|(_, name, ours)| !ours || !self.0.contains(*name));
+        missing.map(|(kind, ..)| kind).collect()
+    }
+
+    /// Whether runs that carry nobody's name are ours to serve.
+    pub(crate) fn unnamed_are_ours(&self, choice: StandaloneRuns) -> bool {
+        match choice {
+            StandaloneRuns::FindOut => !self.0.contains("rollouts"),
+            StandaloneRuns::Serve => true,
+            StandaloneRuns::Leave => false,
+        }
+    }
+}

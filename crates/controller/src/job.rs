@@ -1,0 +1,145 @@
+//! The provider `job`: a Kubernetes Job for each measurement, which says by itself whether it went well.
+
+use std::collections::BTreeMap;
+
+use jiff::{SignedDuration, Timestamp};
+use k8s_openapi::api::batch::v1::Job;
+use k8s_openapi::api::core::v1::Pod;
+use k8s_openapi::apimachinery::pkg::apis::meta::v1::OwnerReference;
+use kube::api::ListParams;
+use kube::{Api, Client};
+use serde_json::{Value, json};
+use windlass_analysis::gauge::{Question, Reading};
+use windlass_api::analysis::Phase;
+
+use crate::live::read_object;
+
+/// The label by which the Jobs of analyses are known, as upstream.
+pub(crate) const RUN_UID_LABEL: &str = "analysisrun.argoproj.io/uid";
+/// What a measurement remembers of its Job.
+pub(crate) const JOB_NAME: &str = "job-name";
+/// The longest name that the pods of a Job can be labelled with.
+const LONGEST_NAME: usize = 63;
+/// A watch tells when a Job is over; this is for the case that it does not.
+const LOOK_AGAIN: SignedDuration = SignedDuration::from_secs(30);
+/// Why a container waits when it will never run.
+const NEVER_RUNS: [&str; 3] = ["ErrImagePull", "ImagePullBackOff", "InvalidImageName"];
+
+/// A Job, and the word for why its pods will never run, if there is one.
+pub(crate) struct Found {
+    job: Job,
+    never_runs: Option<String>,
+}
+
+/// The Job for a new measurement. Its name is always the same for that one, so it is never made twice.
+pub(crate) fn made(question: &Question, metric: &str, settings: &Value) -> Result<Job, String> {
+    let run = &question.run;
+    let mut job = json!({
+        "apiVersion": "batch/v1",
+        "kind": "Job",
+        "metadata": settings.get("metadata").cloned().unwrap_or_else(|| json!({})),
+        "spec": settings.get("spec").cloned().unwrap_or_else(|| json!({})),
+    });
+    let template = &mut job["spec"]["template"]["spec"];
+    if template.get("restartPolicy").is_none() {
+        template["restartPolicy"] = "Never".into();
+    }
+    let mut job: Job = serde_json::from_value(job).map_err(|error| format!("the job cannot be read: {error}"))?;
+    let mut name = format!("{}.{metric}.{}", run.uid, question.number + 1);
+    if name.len() > LONGEST_NAME {
+        let end = format!(".{}", question.number + 1);
+        name.truncate(LONGEST_NAME - end.len());
+        name += &end;
+    }
+    let metadata = &mut job.metadata;
+    metadata.name = Some(name.to_lowercase());
+    metadata.namespace = Some(run.namespace.clone());
+    metadata.labels.get_or_insert_default().insert(RUN_UID_LABEL.to_owned(), run.uid.clone());
+    let annotations = metadata.annotations.get_or_insert_default();
+    annotations.insert("analysisrun.argoproj.io/name".to_owned(), run.name.clone());
+    annotations.insert("analysisrun.argoproj.io/metric-name".to_owned(), metric.to_owned());
+    metadata.owner_references = Some(vec![OwnerReference {
+        api_version: "argoproj.io/v1alpha1".to_owned(),
+        kind: "AnalysisRun".to_owned(),
+        name: run.name.clone(),
+        uid: run.uid.clone(),
+        controller: Some(true),
+        block_owner_deletion: Some(true),
+    }]);
+    Ok(job)
+}
+
+/// A Job was made: it takes longer.
+pub(crate) fn begun(job: &Job, now: Timestamp) -> Reading {
+    let name = job.metadata.name.clone().unwrap_or_default();
+    later(BTreeMap::from([(JOB_NAME.to_owned(), name)]), now)
+}
+
+fn later(metadata: BTreeMap<String, String>, now: Timestamp) -> Reading {
+    Reading::Later { at: now.checked_add(LOOK_AGAIN).unwrap_or(Timestamp::MAX), metadata }
+}
+
+/// The name of the Job of a measurement.
+pub(crate) fn name_in(metadata: &BTreeMap<String, String>) -> Result<&str, String> {
+    metadata.get(JOB_NAME).map(String::as_str).ok_or_else(|| "the measurement does not tell its job".to_owned())
+}
+
+/// A Job and, while it is not over, whether its pods can run at all.
+pub(crate) async fn look(client: &Client, namespace: &str, name: &str) -> Result<Option<Found>, String> {
+    let jobs: Api<Job> = Api::namespaced(client.clone(), namespace);
+    let Some(job) = read_object(&jobs, name, &format!("Job {namespace}/{name}")).await? else {
+        return Ok(None);
+    };
+    let never_runs = if outcome(&job).is_some() {
+        None
+    } else {
+        let pods: Api<Pod> = Api::namespaced(client.clone(), namespace);
+        let of_job = ListParams::default().labels(&format!("batch.kubernetes.io/job-name={name}"));
+        let pods = pods.list(&of_job).await.map_err(|error| format!("pods of Job {namespace}/{name}: {error}"))?;
+        pods.items.iter().find_map(never_runs)
+    };
+    Ok(Some(Found { job, never_runs }))
+}
+
+fn never_runs(pod: &Pod) -> Option<String> {
+    let containers = pod.status.as_ref()?.container_statuses.iter().flatten();
+    let mut waiting = containers.filter_map(|it| it.state.as_ref()?.waiting.as_ref()?.reason.clone());
+    waiting.find(|reason| NEVER_RUNS.contains(&reason.as_str()))
+}
+
+/// How a Job ended, and why.
+pub(crate) fn outcome(job: &Job) -> Option<(Phase, String)> {
+    let conditions = job.status.as_ref()?.conditions.as_ref()?;
+    conditions.iter().filter(|condition| condition.status == "True").find_map(|condition| {
+        let why = condition.message.clone().or_else(|| condition.reason.clone()).unwrap_or_default();
+        match condition.type_.as_str() {
+            "Complete" => Some((Phase::Successful, String::new())),
+            "Failed" => Some((Phase::Failed, why)),
+            _ => None,
+        }
+    })
+}
+
+/// What a look at a Job says.
+pub(crate) fn judged(
+    found: Option<&Found>,
+    name: &str,
+    metadata: &BTreeMap<String, String>,
+    now: Timestamp,
+) -> Reading {
+    let metadata = metadata.clone();
+    let Some(found) = found else {
+        return Reading::Error(format!("Job {name} is gone: somebody deleted it before it was over"));
+    };
+    if let Some((phase, why)) = outcome(&found.job) {
+        let message = if why.is_empty() { why } else { format!("Job {name}: {why}") };
+        return Reading::Verdict { phase, message, metadata };
+    }
+    match &found.never_runs {
+        Some(reason) => {
+            let message = format!("Job {name} cannot run: {reason}; look at its image");
+            Reading::Verdict { phase: Phase::Inconclusive, message, metadata }
+        }
+        None => later(metadata, now),
+    }
+}
