@@ -6,6 +6,7 @@ pub mod arguments;
 pub mod expression;
 pub mod gauge;
 pub mod http;
+pub mod measurement;
 pub mod providers;
 pub mod redact;
 pub mod rules;
