@@ -1,4 +1,5 @@
-//! Arguments: what a template declares, what its user gives, and `{{args.name}}` in any text of a metric.
+//! Arguments: what a template declares, what its user gives, and `{{args.name}}` in any text of a metric; and, for a
+//! metric that is asked once for each pod, `{{pod.name}}` and `{{pod.ordinal}}`.
 
 use std::collections::BTreeMap;
 
@@ -25,6 +26,16 @@ pub enum ArgumentError {
         tag: String,
         /// What could be meant.
         hint: String,
+    },
+    /// The number of a pod that has none.
+    #[error(
+        "{{{{pod.ordinal}}}} in metric {metric:?} has no value: pod {pod:?} does not end in a number; use {{{{pod.name}}}}"
+    )]
+    NoOrdinal {
+        /// The metric.
+        metric: String,
+        /// The pod.
+        pod: String,
     },
     /// A metric that is none any more once its arguments are filled in.
     #[error("metric {metric:?} cannot be read with its arguments filled in: {why}")]
@@ -67,58 +78,113 @@ pub fn values(
     arguments.iter().map(value).collect()
 }
 
-/// Fills the arguments in, in every text of a metric.
+/// Fills the arguments in, in every text of a metric. What stands for a pod stays as it is in a metric that is asked
+/// once for each of them.
 pub fn fill(metric: &Metric, values: &BTreeMap<String, String>) -> Result<Metric, ArgumentError> {
-    let unreadable = |error: serde_json::Error| ArgumentError::Unreadable {
-        metric: metric.name.clone(),
-        why: error.to_string(),
-    };
-    let mut tree = serde_json::to_value(metric).map_err(unreadable)?;
-    fill_tree(&metric.name, &mut tree, values)?;
-    serde_json::from_value(tree).map_err(unreadable)
+    let pod = if metric.for_each_pod.is_some() { Pod::Any } else { Pod::None };
+    Filling { metric, values, pod }.whole()
 }
 
-fn fill_tree(metric: &str, tree: &mut Value, values: &BTreeMap<String, String>) -> Result<(), ArgumentError> {
-    match tree {
-        Value::String(text) => {
-            if text.contains("{{") {
-                *text = fill_text(metric, text, values)?;
-            }
-        }
-        Value::Array(items) => items.iter_mut().try_for_each(|item| fill_tree(metric, item, values))?,
-        Value::Object(fields) => {
-            fields.values_mut().try_for_each(|value| fill_tree(metric, value, values))?;
-            for name in fields.keys().filter(|name| name.contains("{{")).cloned().collect::<Vec<_>>() {
-                if let Some(value) = fields.remove(&name) {
-                    fields.insert(fill_text(metric, &name, values)?, value);
+/// The same for one pod.
+pub fn fill_for_pod(
+    metric: &Metric,
+    values: &BTreeMap<String, String>,
+    pod: &str,
+) -> Result<Metric, ArgumentError> {
+    Filling { metric, values, pod: Pod::One(pod) }.whole()
+}
+
+/// Whom a metric is asked for.
+#[derive(Clone, Copy)]
+enum Pod<'a> {
+    /// No pod.
+    None,
+    /// Each pod, one by one, later.
+    Any,
+    /// This one.
+    One(&'a str),
+}
+
+struct Filling<'a> {
+    metric: &'a Metric,
+    values: &'a BTreeMap<String, String>,
+    pod: Pod<'a>,
+}
+
+impl Filling<'_> {
+    fn whole(&self) -> Result<Metric, ArgumentError> {
+        let unreadable = |error: serde_json::Error| ArgumentError::Unreadable {
+            metric: self.metric.name.clone(),
+            why: error.to_string(),
+        };
+        let mut tree = serde_json::to_value(self.metric).map_err(unreadable)?;
+        self.tree(&mut tree)?;
+        serde_json::from_value(tree).map_err(unreadable)
+    }
+
+    fn tree(&self, tree: &mut Value) -> Result<(), ArgumentError> {
+        match tree {
+            Value::String(text) => {
+                if text.contains("{{") {
+                    *text = self.text(text)?;
                 }
             }
+            Value::Array(items) => items.iter_mut().try_for_each(|item| self.tree(item))?,
+            Value::Object(fields) => {
+                fields.values_mut().try_for_each(|value| self.tree(value))?;
+                for name in fields.keys().filter(|name| name.contains("{{")).cloned().collect::<Vec<_>>() {
+                    if let Some(value) = fields.remove(&name) {
+                        fields.insert(self.text(&name)?, value);
+                    }
+                }
+            }
+            Value::Null | Value::Bool(_) | Value::Number(_) => {}
         }
-        Value::Null | Value::Bool(_) | Value::Number(_) => {}
+        Ok(())
     }
-    Ok(())
-}
 
-fn fill_text(metric: &str, text: &str, values: &BTreeMap<String, String>) -> Result<String, ArgumentError> {
-    let mut filled = String::with_capacity(text.len());
-    let mut rest = text;
-    while let Some((before, after)) = rest.split_once("{{") {
-        // Braces without an end are text, as upstream.
-        let Some((tag, behind)) = after.split_once("}}") else { break };
-        filled += before;
-        let value = tag.trim().strip_prefix("args.").and_then(|name| values.get(name));
-        filled += value.ok_or_else(|| unknown(metric, tag, values))?;
-        rest = behind;
+    fn text(&self, text: &str) -> Result<String, ArgumentError> {
+        let mut filled = String::with_capacity(text.len());
+        let mut rest = text;
+        while let Some((before, after)) = rest.split_once("{{") {
+            // Braces without an end are text, as upstream.
+            let Some((tag, behind)) = after.split_once("}}") else { break };
+            filled += before;
+            filled += &self.tag(tag)?;
+            rest = behind;
+        }
+        Ok(filled + rest)
     }
-    Ok(filled + rest)
-}
 
-fn unknown(metric: &str, tag: &str, values: &BTreeMap<String, String>) -> ArgumentError {
-    let hint = if tag.trim().starts_with("args.") {
-        let declared: Vec<&str> = values.keys().map(String::as_str).collect();
-        format!("declare it in args (declared: {})", declared.join(", "))
-    } else {
-        "only {{args.name}} is filled in; write braces of another language in another way".to_owned()
-    };
-    ArgumentError::Unknown { metric: metric.to_owned(), tag: tag.trim().to_owned(), hint }
+    fn tag(&self, tag: &str) -> Result<String, ArgumentError> {
+        let argument = tag.trim().strip_prefix("args.").and_then(|name| self.values.get(name));
+        match (tag.trim(), self.pod) {
+            ("pod.name" | "pod.ordinal", Pod::Any) => Ok(format!("{{{{{tag}}}}}")),
+            ("pod.name", Pod::One(pod)) => Ok(pod.to_owned()),
+            ("pod.ordinal", Pod::One(pod)) => {
+                let ordinal = pod.rsplit_once('-').map(|(_, ordinal)| ordinal);
+                let is_number =
+                    |text: &&str| !text.is_empty() && text.bytes().all(|byte| byte.is_ascii_digit());
+                ordinal.filter(is_number).map(ToOwned::to_owned).ok_or_else(|| ArgumentError::NoOrdinal {
+                    metric: self.metric.name.clone(),
+                    pod: pod.to_owned(),
+                })
+            }
+            (tag, _) => argument.cloned().ok_or_else(|| self.unknown(tag)),
+        }
+    }
+
+    fn unknown(&self, tag: &str) -> ArgumentError {
+        let hint = if tag.starts_with("args.") {
+            let declared: Vec<&str> = self.values.keys().map(String::as_str).collect();
+            format!("declare it in args (declared: {})", declared.join(", "))
+        } else if matches!(tag, "pod.name" | "pod.ordinal") {
+            "it stands for a pod only in a metric with forEachPod: {}".to_owned()
+        } else if tag.starts_with("pod.") {
+            "of a pod there are {{pod.name}} and {{pod.ordinal}}".to_owned()
+        } else {
+            "only {{args.name}} is filled in; write braces of another language in another way".to_owned()
+        };
+        ArgumentError::Unknown { metric: self.metric.name.clone(), tag: tag.to_owned(), hint }
+    }
 }

@@ -6,6 +6,7 @@ use std::collections::BTreeMap;
 use jiff::Timestamp;
 use windlass_api::analysis::{Argument, Metric, Phase};
 
+use crate::arguments::{self, ArgumentError};
 use crate::expression::Value;
 
 /// Whoever can be asked for values.
@@ -32,6 +33,48 @@ pub struct Question {
     pub about: About,
     /// What the run is about, if it is a rollout's.
     pub subject: Option<Subject>,
+}
+
+/// A metric with everything filled in.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Filled {
+    /// It is asked once.
+    Once(Box<Metric>),
+    /// It is asked once for each pod.
+    PerPod(BTreeMap<String, Metric>),
+}
+
+/// Why a metric cannot be asked.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum FillError {
+    /// Its arguments do not fit.
+    #[error(transparent)]
+    Argument(#[from] ArgumentError),
+    /// There is no rollout whose pods are meant.
+    #[error(
+        "metric {0:?} has forEachPod, but the run belongs to no rollout, so there are no pods to ask for"
+    )]
+    NoSubject(String),
+    /// There is no such pod yet.
+    #[error("metric {0:?} has forEachPod, but no pod is on the wanted revision yet")]
+    NoPods(String),
+}
+
+impl Question {
+    /// The metric with its arguments; `resolved` has those that come from elsewhere, secrets among them.
+    pub fn filled(&self, resolved: &BTreeMap<String, String>) -> Result<Filled, FillError> {
+        let values = arguments::values(&self.arguments, resolved)?;
+        let metric = &self.metric;
+        if metric.for_each_pod.is_none() {
+            return Ok(Filled::Once(Box::new(arguments::fill(metric, &values)?)));
+        }
+        let subject = self.subject.as_ref().ok_or_else(|| FillError::NoSubject(metric.name.clone()))?;
+        if subject.updated.is_empty() {
+            return Err(FillError::NoPods(metric.name.clone()));
+        }
+        let one = |pod: &String| Ok((pod.clone(), arguments::fill_for_pod(metric, &values, pod)?));
+        subject.updated.iter().map(one).collect::<Result<_, _>>().map(Filled::PerPod)
+    }
 }
 
 /// A run by its identity.

@@ -8,6 +8,7 @@ pub mod compose;
 pub mod expression;
 pub mod gauge;
 pub mod http;
+pub mod measurement;
 pub mod providers;
 pub mod redact;
 pub mod rules;

@@ -1,0 +1,245 @@
+//! From a question to its measurement: arguments and pods filled in, readings judged, the worst pod named.
+#![expect(clippy::unwrap_used, reason = "this is test code")]
+
+use std::collections::BTreeMap;
+
+use jiff::{SignedDuration, Timestamp};
+use serde_json::json;
+use windlass_analysis::expression::Value;
+use windlass_analysis::gauge::{About, Filled, Measured, Question, Reading, RunIdentity, Subject};
+use windlass_analysis::measurement::{measurement, shown};
+use windlass_analysis::rules::{self, Conditions};
+use windlass_api::analysis::{Argument, ForEachPod, Measurement, Metric, Phase};
+
+const STARTED: Timestamp = Timestamp::UNIX_EPOCH;
+
+fn now() -> Timestamp {
+    STARTED + SignedDuration::from_secs(2)
+}
+
+fn conditions(success: Option<&str>, failure: Option<&str>) -> Conditions {
+    let metric = Metric {
+        name: "m".to_owned(),
+        success_condition: success.map(ToOwned::to_owned),
+        failure_condition: failure.map(ToOwned::to_owned),
+        ..Metric::default()
+    };
+    rules::read(&[metric], &[], &[]).unwrap().remove(0).conditions
+}
+
+fn question(provider: serde_json::Value, pods: Option<&[&str]>) -> Question {
+    let argument = |name: &str, value: Option<&str>| Argument {
+        name: name.to_owned(),
+        value: value.map(ToOwned::to_owned),
+        value_from: None,
+    };
+    Question {
+        run: RunIdentity::default(),
+        metric: Metric {
+            name: "lag".to_owned(),
+            for_each_pod: pods.map(|_| ForEachPod {}),
+            provider,
+            ..Metric::default()
+        },
+        arguments: vec![argument("host", Some("db")), argument("token", None)],
+        number: 0,
+        about: About::New,
+        subject: pods.map(|pods| Subject {
+            api_version: "apps/v1".to_owned(),
+            kind: "StatefulSet".to_owned(),
+            name: "db".to_owned(),
+            target: "b".to_owned(),
+            stable: "a".to_owned(),
+            updated: pods.iter().map(|pod| (*pod).to_owned()).collect(),
+        }),
+    }
+}
+
+fn secrets() -> BTreeMap<String, String> {
+    BTreeMap::from([("token".to_owned(), "s3cret {{pod.name}}".to_owned())])
+}
+
+#[test]
+fn a_question_is_filled_with_its_arguments_and_secrets() {
+    let asked = question(json!({"web": {"url": "http://{{args.host}}/", "body": "{{ args.token }}"}}), None);
+    let Ok(Filled::Once(metric)) = asked.filled(&secrets()) else { unreachable!("it is asked once") };
+    assert_eq!(metric.provider, json!({"web": {"url": "http://db/", "body": "s3cret {{pod.name}}"}}));
+    let error = asked.filled(&BTreeMap::new()).unwrap_err().to_string();
+    assert!(error.starts_with("args.token was not resolved"), "{error}");
+}
+
+#[test]
+fn each_pod_gets_a_question_of_its_own() {
+    let url = "http://{{pod.name}}.{{args.host}}/{{ pod.ordinal }}?t={{args.token}}";
+    let asked = question(json!({"web": {"url": url}}), Some(&["db-3", "db-10"]));
+    let Ok(Filled::PerPod(metrics)) = asked.filled(&secrets()) else { unreachable!("it is asked per pod") };
+    let urls: Vec<(&str, &str)> = metrics
+        .iter()
+        .map(|(pod, metric)| (pod.as_str(), metric.provider["web"]["url"].as_str().unwrap()))
+        .collect();
+    // What an argument says is not filled in again.
+    let wanted = [
+        ("db-10", "http://db-10.db/10?t=s3cret {{pod.name}}"),
+        ("db-3", "http://db-3.db/3?t=s3cret {{pod.name}}"),
+    ];
+    assert_eq!(urls, wanted);
+}
+
+#[test]
+fn a_question_that_cannot_be_filled_says_why() {
+    let pod = json!({"web": {"url": "http://{{pod.name}}/"}});
+    let ordinal = json!({"web": {"url": "http://{{pod.ordinal}}/"}});
+    let odd = json!({"web": {"url": "http://{{pod.ip}}/"}});
+    let mut lonely = question(pod.clone(), Some(&[]));
+    lonely.subject = None;
+    let rows = [
+        (
+            question(pod.clone(), None),
+            "{{pod.name}} in metric \"lag\" means nothing: it stands for a pod only in a metric with forEachPod: {}",
+        ),
+        (
+            question(odd, Some(&["db-0"])),
+            "{{pod.ip}} in metric \"lag\" means nothing: of a pod there are {{pod.name}} and {{pod.ordinal}}",
+        ),
+        (
+            question(ordinal, Some(&["web-x7k2p"])),
+            "{{pod.ordinal}} in metric \"lag\" has no value: pod \"web-x7k2p\" does not end in a number; use {{pod.name}}",
+        ),
+        (question(pod, Some(&[])), "metric \"lag\" has forEachPod, but no pod is on the wanted revision yet"),
+        (
+            lonely,
+            "metric \"lag\" has forEachPod, but the run belongs to no rollout, so there are no pods to ask for",
+        ),
+    ];
+    for (question, words) in rows {
+        assert_eq!(question.filled(&secrets()).unwrap_err().to_string(), words);
+    }
+}
+
+#[test]
+fn a_value_is_shown_as_users_know_it() {
+    let list = |items: &[f64]| Value::List(items.iter().map(|it| Value::Float(*it)).collect());
+    let rows = [
+        (Value::Nil, "null"),
+        (Value::Bool(true), "true"),
+        (Value::Integer(7), "7"),
+        (Value::Float(1.0), "1"),
+        (Value::Float(0.25), "0.25"),
+        (Value::Float(-3.0), "-3"),
+        (Value::Float(1e300), "1e+300"),
+        (Value::Float(f64::NAN), "NaN"),
+        (Value::Float(f64::INFINITY), "+Inf"),
+        (Value::Float(f64::NEG_INFINITY), "-Inf"),
+        (Value::Text("up".to_owned()), "up"),
+        (list(&[]), "[]"),
+        (list(&[1.0, 0.5]), "[1,0.5]"),
+        (list(&[1.0, f64::NAN]), "[1,\"NaN\"]"),
+        (Value::from(json!({"b": "x", "a": [1, null]})), "{\"a\":[1,null],\"b\":\"x\"}"),
+    ];
+    for (value, wanted) in rows {
+        assert_eq!(shown(&value), wanted);
+    }
+}
+
+fn value(json: serde_json::Value) -> Reading {
+    let metadata = BTreeMap::from([("warnings".to_owned(), "slow".to_owned())]);
+    Reading::Value(Measured { value: Value::from(json), metadata })
+}
+
+#[test]
+fn a_reading_becomes_a_measurement() {
+    let below_5 = conditions(Some("result < 5"), None);
+    let good = measurement(value(json!(1.5)), &below_5, STARTED, now());
+    assert_eq!(
+        good,
+        Measurement {
+            phase: Phase::Successful,
+            message: String::new(),
+            started_at: Some(STARTED),
+            finished_at: Some(now()),
+            value: "1.5".to_owned(),
+            metadata: BTreeMap::from([("warnings".to_owned(), "slow".to_owned())]),
+            resume_at: None,
+        }
+    );
+    let bad = measurement(value(json!(9)), &below_5, STARTED, now());
+    assert_eq!((bad.phase, bad.value.as_str()), (Phase::Failed, "9"));
+    assert_eq!(bad.message, "successCondition \"result < 5\" is false");
+    let error = measurement(Reading::Error("nobody there".to_owned()), &below_5, STARTED, now());
+    assert_eq!((error.phase, error.message.as_str()), (Phase::Error, "nobody there"));
+    assert_eq!((error.value.as_str(), error.finished_at), ("", Some(now())));
+    let metadata = BTreeMap::from([("job-name".to_owned(), "a".to_owned())]);
+    let at = now() + SignedDuration::from_secs(5);
+    let later = measurement(Reading::Later { at, metadata: metadata.clone() }, &below_5, STARTED, now());
+    assert_eq!((later.phase, later.finished_at, later.resume_at), (Phase::Running, None, Some(at)));
+    assert_eq!(later.metadata, metadata);
+    let said = Reading::Verdict { phase: Phase::Inconclusive, message: "no image".to_owned(), metadata };
+    let verdict = measurement(said, &below_5, STARTED, now());
+    assert_eq!((verdict.phase, verdict.message.as_str()), (Phase::Inconclusive, "no image"));
+}
+
+#[test]
+fn a_long_value_is_cut() {
+    let long = measurement(value(json!("x".repeat(10_000))), &Conditions::default(), STARTED, now());
+    assert_eq!(long.value.chars().count(), 4097);
+}
+
+/// Pods with a number, or an error where there is none.
+fn pods(all: &[(&str, Option<f64>)]) -> Reading {
+    let one = |(pod, value): &(&str, Option<f64>)| {
+        let value = value.map(Value::Float).ok_or_else(|| "connection refused".to_owned());
+        ((*pod).to_owned(), value)
+    };
+    Reading::PerPod(all.iter().map(one).collect())
+}
+
+#[test]
+fn the_worst_pod_decides_and_is_named() {
+    let both = conditions(Some("result < 5"), Some("result > 10"));
+    let rows = [
+        (vec![("db-0", Some(1.0)), ("db-1", Some(2.0))], Phase::Successful, "", r#"{"db-0":1,"db-1":2}"#),
+        (
+            vec![("db-0", Some(1.0)), ("db-1", Some(7.0))],
+            Phase::Inconclusive,
+            "pod db-1 has value 7: neither successCondition \"result < 5\" nor failureCondition \"result > 10\" is true",
+            r#"{"db-0":1,"db-1":7}"#,
+        ),
+        (
+            vec![("db-0", Some(7.0)), ("db-1", None)],
+            Phase::Error,
+            "pod db-1: connection refused",
+            r#"{"db-0":7,"db-1":null}"#,
+        ),
+        (
+            vec![("db-0", None), ("db-1", Some(12.0)), ("db-2", Some(99.0))],
+            Phase::Failed,
+            "pod db-1 has value 12: failureCondition \"result > 10\" is true; so it is with db-2",
+            r#"{"db-0":null,"db-1":12,"db-2":99}"#,
+        ),
+        (
+            vec![("db-0", Some(f64::NAN))],
+            Phase::Inconclusive,
+            "pod db-0 has value NaN: the value is NaN: no condition can judge it; handle it with isNaN(…)",
+            r#"{"db-0":"NaN"}"#,
+        ),
+        (vec![], Phase::Error, "there is no pod to ask for", ""),
+    ];
+    for (all, phase, message, value) in rows {
+        let made = measurement(pods(&all), &both, STARTED, now());
+        assert_eq!((made.phase, made.message.as_str(), made.value.as_str()), (phase, message, value));
+    }
+}
+
+#[test]
+fn of_many_pods_only_some_are_named() {
+    let names: Vec<String> = (0..1000).map(|number| format!("db-{number:04}")).collect();
+    let all: Vec<(&str, Option<f64>)> = names
+        .iter()
+        .enumerate()
+        .map(|(at, pod)| (pod.as_str(), Some(if at < 12 { 20.0 } else { 1.0 })))
+        .collect();
+    let made = measurement(pods(&all), &conditions(Some("result < 5"), None), STARTED, now());
+    assert!(made.message.ends_with("db-0007, db-0008 and 3 more"), "{}", made.message);
+    let value: BTreeMap<String, f64> = serde_json::from_str(&made.value).unwrap();
+    assert_eq!(value.len(), 12);
+}
