@@ -14,7 +14,7 @@ pub enum TemplateError {
     #[error("templates refer to each other in a circle: {}", .0.iter().map(|it| it.template_name.as_str()).collect::<Vec<_>>().join(" -> "))]
     Circle(Vec<TemplateReference>),
     /// One cannot be read.
-    #[error("{} cannot be read: {1}", kind_and_name(.0))]
+    #[error("{} cannot be read: {}", kind_and_name(.0), .1)]
     Unreadable(TemplateReference, String),
     /// Two metrics have the same name.
     #[error("two metrics are named {0:?}: rename one of them")]

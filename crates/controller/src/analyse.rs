@@ -14,7 +14,6 @@ use windlass_engine::{RolloutName, Seen};
 use crate::cache::{Index, Job, Key, controller};
 use crate::doubt::Object;
 use crate::event::event;
-use crate::gather::gather;
 use crate::reconcile::{Context, WRITES_IN_A_ROW, instant};
 use crate::writer::WriteError;
 

@@ -44,7 +44,8 @@ pub(crate) fn made(question: &Question, metric: &str, settings: &Value) -> Resul
     if template.get("restartPolicy").is_none() {
         template["restartPolicy"] = "Never".into();
     }
-    let mut job: Job = serde_json::from_value(job).map_err(|error| format!("the job cannot be read: {error}"))?;
+    let mut job: Job =
+        serde_json::from_value(job).map_err(|error| format!("the job cannot be read: {error}"))?;
     let mut name = format!("{}.{metric}.{}", run.uid, question.number + 1);
     if name.len() > LONGEST_NAME {
         let end = format!(".{}", question.number + 1);
@@ -81,7 +82,10 @@ fn later(metadata: BTreeMap<String, String>, now: Timestamp) -> Reading {
 
 /// The name of the Job of a measurement.
 pub(crate) fn name_in(metadata: &BTreeMap<String, String>) -> Result<&str, String> {
-    metadata.get(JOB_NAME).map(String::as_str).ok_or_else(|| "the measurement does not tell its job".to_owned())
+    metadata
+        .get(JOB_NAME)
+        .map(String::as_str)
+        .ok_or_else(|| "the measurement does not tell its job".to_owned())
 }
 
 /// A Job and, while it is not over, whether its pods can run at all.
@@ -95,7 +99,8 @@ pub(crate) async fn look(client: &Client, namespace: &str, name: &str) -> Result
     } else {
         let pods: Api<Pod> = Api::namespaced(client.clone(), namespace);
         let of_job = ListParams::default().labels(&format!("batch.kubernetes.io/job-name={name}"));
-        let pods = pods.list(&of_job).await.map_err(|error| format!("pods of Job {namespace}/{name}: {error}"))?;
+        let pods =
+            pods.list(&of_job).await.map_err(|error| format!("pods of Job {namespace}/{name}: {error}"))?;
         pods.items.iter().find_map(never_runs)
     };
     Ok(Some(Found { job, never_runs }))

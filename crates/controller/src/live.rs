@@ -99,7 +99,9 @@ impl Parts {
             providers.insert(pod.clone(), provider);
         }
         // They differ in the name of the pod, so one tells for all which Secret they need.
-        let Some(first) = providers.values().next() else { return Err("there is no pod to ask for".to_owned()) };
+        let Some(first) = providers.values().next() else {
+            return Err("there is no pod to ask for".to_owned());
+        };
         let (secret, environment) = self.credentials(question, first.as_ref()).await?;
         let setting = Setting { now: self.clock.now(), secret: &secret, environment: &environment };
         let reading = Reading::PerPod(self.asker.measure_each(&providers, &setting).await);
@@ -157,7 +159,9 @@ impl Parts {
         match self.secret(namespace, &name).await? {
             Some(secret) => Ok((secret, environment)),
             None if optional => Ok((BTreeMap::new(), environment)),
-            None => Err(format!("there is no Secret {namespace}/{name}, which holds the provider's credentials")),
+            None => {
+                Err(format!("there is no Secret {namespace}/{name}, which holds the provider's credentials"))
+            }
         }
     }
 
@@ -217,9 +221,10 @@ where
 {
     match tokio::time::timeout(TIME_LIMIT, api.get_opt(name)).await {
         Ok(Ok(found)) => Ok(found),
-        Ok(Err(kube::Error::Api(status))) if status.code == 403 => {
-            Err(format!("{what} may not be read by this controller: give it the right to get it ({})", status.message))
-        }
+        Ok(Err(kube::Error::Api(status))) if status.code == 403 => Err(format!(
+            "{what} may not be read by this controller: give it the right to get it ({})",
+            status.message
+        )),
         Ok(Err(error)) => Err(format!("{what} could not be read: {error}")),
         Err(_) => Err(format!("{what} could not be read: no answer within {} s", TIME_LIMIT.as_secs())),
     }

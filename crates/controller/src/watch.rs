@@ -119,7 +119,7 @@ fn note<K: Cached + Slimmed>(object: &K, listing: &mut Listing) {
     let meta = object.meta();
     match K::KIND {
         Kind::Rollouts | Kind::Workloads | Kind::AnalysisRuns | Kind::Templates | Kind::ClusterTemplates => {
-            drop(listing.keys.insert(Key::of(meta)))
+            listing.keys.insert(Key::of(meta));
         }
         Kind::Pods => listing.children.extend(meta.uid.clone()),
         Kind::Revisions => {

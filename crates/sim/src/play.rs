@@ -21,6 +21,7 @@ use crate::chance::Chance;
 use crate::clock::VirtualClock;
 use crate::deed;
 use crate::judge::{Judge, Violation};
+use crate::readings::Samples;
 use crate::script::{Condition, Deed, Fault, Line, Script};
 use crate::service::Cluster;
 use crate::start::Start;
@@ -117,6 +118,7 @@ struct Player {
     clock: VirtualClock,
     start: Start,
     controllers: Vec<Controller>,
+    samples: Samples,
     judge: Judge,
     /// It was given up, because it goes in circles.
     restless: bool,
@@ -141,13 +143,16 @@ impl Player {
         let judge = Judge::default();
         judge.starts_with(start.image());
         let cast = Cast::new(everybody(start.seed.unwrap_or_default()), chance.as_mut().map(|it| it.fork(3)));
-        let first = Controller::new(&cluster, &clock, &judge, chance.as_mut().map(|it| it.fork(4)));
+        let samples = Samples::default();
+        let lags = chance.as_mut().map(|it| it.fork(4));
+        let first = Controller::new(&cluster, &clock, &judge, lags, &samples);
         Self {
             cluster,
             cast,
             clock,
             start,
             controllers: vec![first],
+            samples,
             judge,
             restless: false,
             timeline: Timeline::default(),
@@ -279,7 +284,7 @@ impl Player {
             former.line.leads(false);
         }
         let lags = self.chance.as_mut().map(|it| it.fork(5));
-        let next = Controller::new(&self.cluster, &self.clock, &self.judge, lags);
+        let next = Controller::new(&self.cluster, &self.clock, &self.judge, lags, &self.samples);
         self.controllers.push(next);
         self.retire = Some(Instant::now() + AFTERMATH);
     }

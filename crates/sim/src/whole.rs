@@ -9,7 +9,7 @@ use std::time::Duration;
 use futures::FutureExt;
 use tokio::task::JoinSet;
 use tokio::time::{Instant, sleep, sleep_until, timeout_at};
-use windlass_controller::{Clock, Election, HolderChoice, Scope, Settings};
+use windlass_controller::{Clock, Election, Gauges, HolderChoice, Scope, Settings, StandaloneRuns};
 use windlass_workloads::DEFAULT_IDENTITY;
 
 use crate::actors::everybody;
@@ -19,6 +19,7 @@ use crate::deed;
 use crate::fault::{Faulty, Line as Wire};
 use crate::judge::{Judge, Violation};
 use crate::play::{Help, Statistics, amends, furnish, help, holds};
+use crate::readings::{Prompt, Samples};
 use crate::script::{Condition, Deed, Fault, Line, Script};
 use crate::server::Caller;
 use crate::service::Cluster;
@@ -58,6 +59,7 @@ struct Rehearsal {
     wires: Vec<Wire>,
     clocks: Vec<VirtualClock>,
     tasks: JoinSet<()>,
+    samples: Samples,
     /// Pods that fate was asked to do something to.
     ordered: BTreeSet<String>,
     statistics: Statistics,
@@ -77,6 +79,7 @@ impl Rehearsal {
             cast,
             clock,
             judge,
+            samples: Samples::default(),
             wires: Vec::new(),
             clocks: Vec::new(),
             tasks: JoinSet::new(),
@@ -100,7 +103,8 @@ impl Rehearsal {
         let clock = self.clock.another();
         self.wires.push(wire.clone());
         self.clocks.push(clock.clone());
-        self.tasks.spawn(control(self.cluster.clone(), wire, clock, self.judge.clone(), identity.to_owned()));
+        let (judge, samples) = (self.judge.clone(), self.samples.clone());
+        self.tasks.spawn(control(self.cluster.clone(), wire, clock, judge, samples, identity.to_owned()));
     }
 
     async fn play(mut self, lines: &[Line]) -> Rehearsed {
@@ -232,7 +236,14 @@ async fn act(cluster: Cluster, cast: Arc<Mutex<Cast>>, judge: Judge) {
 }
 
 /// A controller, again and again.
-async fn control(cluster: Cluster, wire: Wire, clock: VirtualClock, judge: Judge, identity: String) {
+async fn control(
+    cluster: Cluster,
+    wire: Wire,
+    clock: VirtualClock,
+    judge: Judge,
+    samples: Samples,
+    identity: String,
+) {
     loop {
         let service = cluster.service(Caller::new(DEFAULT_IDENTITY));
         let client = kube::Client::new(Faulty::new(service, wire.clone(), cluster.clone()), "default");
@@ -250,6 +261,8 @@ async fn control(cluster: Cluster, wire: Wire, clock: VirtualClock, judge: Judge
             hold: HolderChoice::FindOut,
             election: Some(election),
             witness: Some(Arc::new(judge.clone())),
+            standalone_runs: StandaloneRuns::Serve,
+            gauge: Some(Gauges(Arc::new(Prompt(samples.clone())))),
         };
         let clock = Arc::new(clock.clone());
         let never = std::future::pending().boxed();

@@ -6,7 +6,7 @@ use std::sync::Arc;
 use futures::FutureExt;
 use tokio::signal::unix::{SignalKind, signal};
 use tracing_subscriber::EnvFilter;
-use windlass_controller::{Election, HolderChoice, Scope, Settings, WallClock};
+use windlass_controller::{Election, HolderChoice, Scope, Settings, StandaloneRuns, WallClock};
 use windlass_workloads::Holder;
 
 use crate::cli::{Connection, ControllerArguments, HoldArgument, LogFormat};
@@ -43,6 +43,8 @@ async fn serve(connection: &Connection, arguments: &ControllerArguments) -> Resu
         },
         election: arguments.leader_elect.then(|| election(connection, arguments)),
         witness: None,
+        standalone_runs: arguments.standalone_runs.into(),
+        gauge: None,
     };
     tracing::info!(?settings, version = env!("CARGO_PKG_VERSION"), "windlass starts");
     windlass_controller::run(connected.client, settings, Arc::new(WallClock), stop_signal()?.boxed()).await?;

@@ -241,6 +241,7 @@ fn every_move_is_one_request_with_its_preconditions() {
 
 fn in_lines(write: &Write) -> String {
     match write {
+        Write::Check(check) => format!("{check:?}"),
         Write::PatchWorkload(patch) => {
             let lines: Vec<String> =
                 patch.patch.iter().map(|line| serde_json::to_string(line).unwrap()).collect();

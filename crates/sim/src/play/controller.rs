@@ -17,6 +17,7 @@ use crate::chance::Chance;
 use crate::clock::VirtualClock;
 use crate::fault::{Faulty, Line};
 use crate::judge::Judge;
+use crate::readings::{Desk, Samples};
 use crate::server::Caller;
 use crate::service::Cluster;
 
@@ -48,6 +49,8 @@ pub(super) struct Controller {
     judge: Judge,
     lags: Option<Chance>,
     life: Life,
+    samples: Samples,
+    desk: Desk,
     /// Whether it is being started for the first time.
     pub(super) crashes: u64,
 }
@@ -58,6 +61,7 @@ impl Controller {
         clock: &VirtualClock,
         judge: &Judge,
         mut lags: Option<Chance>,
+        samples: &Samples,
     ) -> Self {
         Self {
             line: Line::new(lags.as_mut().map(|lags| lags.fork(1)), judge.clone()),
@@ -69,6 +73,8 @@ impl Controller {
             judge: judge.clone(),
             lags,
             life: Life::Down(Instant::now()),
+            samples: samples.clone(),
+            desk: Desk::new(samples),
             crashes: 0,
         }
     }
@@ -81,9 +87,13 @@ impl Controller {
         match &self.life {
             Life::Down(until) => Some(*until),
             Life::Starting(_) => None,
-            Life::Running(stepper, feed, None) => stepper.next_look().into_iter().chain(feed.next()).min(),
+            Life::Running(stepper, feed, None) => {
+                stepper.next_look().into_iter().chain(feed.next()).chain(self.desk.next()).min()
+            }
             // Whatever a request takes, the lease is renewed meanwhile.
-            Life::Running(_, feed, Some(_)) => feed.next().into_iter().chain(self.next_renewal()).min(),
+            Life::Running(_, feed, Some(_)) => {
+                feed.next().into_iter().chain(self.next_renewal()).chain(self.desk.next()).min()
+            }
         }
     }
 
@@ -93,7 +103,9 @@ impl Controller {
             && match &self.life {
                 Life::Down(_) | Life::Starting(_) | Life::Running(_, _, Some(_)) => false,
                 Life::Running(stepper, feed, None) => {
-                    feed.next().is_none() && stepper.next_look().is_none_or(|look| look > at)
+                    feed.next().is_none()
+                        && stepper.next_look().is_none_or(|look| look > at)
+                        && self.desk.next().is_none()
                 }
             }
     }
@@ -102,6 +114,7 @@ impl Controller {
     pub(super) fn crash(&mut self) {
         self.crashes += 1;
         self.life = Life::Down(Instant::now() + RESTART);
+        self.desk = Desk::new(&self.samples);
         self.line.disarm();
     }
 
@@ -160,6 +173,7 @@ impl Controller {
                     feed.collect(server.store());
                     feed.deliver(server.store(), stepper);
                 });
+                self.desk.deliver(Instant::now());
                 if look.is_some() || stepper.next_look().is_none_or(|due| due > Instant::now()) {
                     return false;
                 }
@@ -179,8 +193,8 @@ impl Controller {
             kube::Client::new(Faulty::new(service, self.line.clone(), self.server.clone()), "default");
         let witness: Arc<dyn Witness> = Arc::new(self.judge.clone());
         let clock = Arc::new(self.clock.clone());
-        Stepper::start(client, HolderChoice::FindOut, clock, Some(self.lease.subscribe()), Some(witness))
-            .boxed()
+        let (lease, gauge) = (self.lease.subscribe(), Arc::new(self.desk.clone()));
+        Stepper::start(client, HolderChoice::FindOut, clock, Some(lease), Some(witness), gauge).boxed()
     }
 
     /// Goes on with what is under way. Ready when a part of it is done.

@@ -35,6 +35,9 @@ fn watched(resource: Resource) -> Option<Watched> {
         Resource::StatefulSets => Some(Watched::Workloads),
         Resource::Pods => Some(Watched::Pods),
         Resource::Revisions => Some(Watched::Revisions),
+        Resource::AnalysisRuns => Some(Watched::AnalysisRuns),
+        Resource::AnalysisTemplates => Some(Watched::Templates),
+        Resource::ClusterAnalysisTemplates => Some(Watched::ClusterTemplates),
         _ => None,
     }
 }
@@ -45,6 +48,9 @@ fn resource(kind: Watched) -> Resource {
         Watched::Workloads => Resource::StatefulSets,
         Watched::Pods => Resource::Pods,
         Watched::Revisions => Resource::Revisions,
+        Watched::AnalysisRuns => Resource::AnalysisRuns,
+        Watched::Templates => Resource::AnalysisTemplates,
+        Watched::ClusterTemplates => Resource::ClusterAnalysisTemplates,
     }
 }
 

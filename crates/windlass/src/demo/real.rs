@@ -12,7 +12,7 @@ use serde::Deserialize;
 use tokio::io::{AsyncBufReadExt, AsyncWriteExt, BufReader};
 use tokio::process::{Child, ChildStdin, Command};
 use tokio::task::JoinHandle;
-use windlass_controller::{HolderChoice, RunError, Scope, Settings, WallClock};
+use windlass_controller::{HolderChoice, RunError, Scope, Settings, StandaloneRuns, WallClock};
 
 use crate::failure::Failure;
 use crate::kubectl::Terminal;
@@ -68,6 +68,8 @@ impl Real {
             hold: HolderChoice::FindOut,
             election: None,
             witness: None,
+            standalone_runs: StandaloneRuns::FindOut,
+            gauge: None,
         };
         let controller = client(&ready.kubeconfig, Some(token.trim())).await?;
         let never = std::future::pending().boxed();
