@@ -35,7 +35,7 @@ app.kubernetes.io/instance: {{ .Release.Name }}
 app.kubernetes.io/component: controller
 {{- end -}}
 
-{{/* Each verb is used by the code. No Secrets, no wildcard. */}}
+{{/* Each verb is used by the code. No wildcard, and Secrets in a role of their own. */}}
 {{- define "windlass.rules" -}}
 - apiGroups: [argoproj.io]
   resources: [rolloutplugins]
@@ -55,10 +55,25 @@ app.kubernetes.io/component: controller
 - apiGroups: [""]
   resources: [events]
   verbs: [create]
+- apiGroups: [argoproj.io]
+  resources: [analysistemplates]
+  verbs: [get, list, watch]
+- apiGroups: [argoproj.io]
+  resources: [analysisruns]
+  verbs: [get, list, watch, create, update, patch, delete]
+- apiGroups: [argoproj.io]
+  resources: [analysisruns/status]
+  verbs: [update, patch]
+- apiGroups: [batch]
+  resources: [jobs]
+  verbs: [get, list, watch, create, delete]
 {{- end -}}
 
-{{/* To see whether the hold is in force. */}}
+{{/* What belongs to the cluster: templates for every namespace, and whether the hold is in force. */}}
 {{- define "windlass.clusterRules" -}}
+- apiGroups: [argoproj.io]
+  resources: [clusteranalysistemplates]
+  verbs: [get, list, watch]
 - apiGroups: [admissionregistration.k8s.io]
   resources:
   - mutatingadmissionpolicies
@@ -66,6 +81,13 @@ app.kubernetes.io/component: controller
   - validatingadmissionpolicies
   - validatingadmissionpolicybindings
   verbs: [list, watch]
+{{- end -}}
+
+{{/* Secrets are read one at a time, by the name that a template or a provider gives: never listed, never watched. */}}
+{{- define "windlass.secretRules" -}}
+- apiGroups: [""]
+  resources: [secrets]
+  verbs: [get]
 {{- end -}}
 
 {{/* The Lease of the controller, by the name that the binary gives it. */}}

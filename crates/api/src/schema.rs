@@ -16,6 +16,21 @@ pub(crate) fn integer_or_string(_: &mut SchemaGenerator) -> Schema {
     json_schema!({"x-kubernetes-int-or-string": true, "nullable": true})
 }
 
+/// How much is borne: a number, or a text that becomes one.
+pub(crate) fn limit(_: &mut SchemaGenerator) -> Schema {
+    json_schema!({"x-kubernetes-int-or-string": true, "nullable": true, "minimum": 0})
+}
+
+/// The same, where -1 stands for any number.
+pub(crate) fn limit_or_none(_: &mut SchemaGenerator) -> Schema {
+    json_schema!({"x-kubernetes-int-or-string": true, "nullable": true, "minimum": -1})
+}
+
+/// How often something happened. Servers warn of the format that Rust's own type has.
+pub(crate) fn counter(_: &mut SchemaGenerator) -> Schema {
+    json_schema!({"type": "integer", "format": "int64", "minimum": 0})
+}
+
 /// A moment.
 pub(crate) fn moment(_: &mut SchemaGenerator) -> Schema {
     json_schema!({"type": "string", "format": "date-time", "nullable": true})

@@ -51,6 +51,7 @@ resources! {
     Events: "" "v1" "events" "event" "Event" &["ev"], true false false;
     StatefulSets: "apps" "v1" "statefulsets" "statefulset" "StatefulSet" &["sts"], true true true;
     Revisions: "apps" "v1" "controllerrevisions" "controllerrevision" "ControllerRevision" &[], true false false;
+    Jobs: "batch" "v1" "jobs" "job" "Job" &[], true true false;
     Budgets: "policy" "v1" "poddisruptionbudgets" "poddisruptionbudget" "PodDisruptionBudget" &["pdb"], true true false;
     Leases: "coordination.k8s.io" "v1" "leases" "lease" "Lease" &[], true false false;
     Definitions: "apiextensions.k8s.io" "v1" "customresourcedefinitions" "customresourcedefinition" "CustomResourceDefinition" &["crd"], false true false;
@@ -59,6 +60,9 @@ resources! {
     ValidatingPolicies: "admissionregistration.k8s.io" "v1" "validatingadmissionpolicies" "validatingadmissionpolicy" "ValidatingAdmissionPolicy" &[], false true false;
     ValidatingBindings: "admissionregistration.k8s.io" "v1" "validatingadmissionpolicybindings" "validatingadmissionpolicybinding" "ValidatingAdmissionPolicyBinding" &[], false false false;
     RolloutPlugins: "argoproj.io" "v1alpha1" "rolloutplugins" "rolloutplugin" "RolloutPlugin" &["rp"], true true false;
+    AnalysisTemplates: "argoproj.io" "v1alpha1" "analysistemplates" "analysistemplate" "AnalysisTemplate" &["at"], true false false;
+    ClusterAnalysisTemplates: "argoproj.io" "v1alpha1" "clusteranalysistemplates" "clusteranalysistemplate" "ClusterAnalysisTemplate" &["cat"], false false false;
+    AnalysisRuns: "argoproj.io" "v1alpha1" "analysisruns" "analysisrun" "AnalysisRun" &["ar"], true true false;
 }
 
 impl Resource {
@@ -116,8 +120,9 @@ impl Resource {
     /// What `kubectl get all` is made of.
     pub fn categories(self) -> &'static [&'static str] {
         match self {
-            Self::Pods | Self::Services | Self::StatefulSets => &["all"],
+            Self::Pods | Self::Services | Self::StatefulSets | Self::Jobs => &["all"],
             Self::RolloutPlugins => &["all", "windlass"],
+            Self::AnalysisTemplates | Self::ClusterAnalysisTemplates | Self::AnalysisRuns => &["windlass"],
             Self::Definitions
             | Self::MutatingPolicies
             | Self::MutatingBindings
@@ -150,19 +155,24 @@ impl Resource {
         self.definition().scale
     }
 
+    /// Whether it is a kind of ours, which a definition describes.
+    pub fn is_custom(self) -> bool {
+        self.group() == "argoproj.io"
+    }
+
     /// Whether a replace has to say which version it replaces.
     pub fn is_replaced_by_version(self) -> bool {
-        matches!(
-            self,
-            Self::RolloutPlugins
-                | Self::Leases
-                | Self::Budgets
-                | Self::Definitions
-                | Self::MutatingPolicies
-                | Self::MutatingBindings
-                | Self::ValidatingPolicies
-                | Self::ValidatingBindings
-        )
+        self.is_custom()
+            || matches!(
+                self,
+                Self::Leases
+                    | Self::Budgets
+                    | Self::Definitions
+                    | Self::MutatingPolicies
+                    | Self::MutatingBindings
+                    | Self::ValidatingPolicies
+                    | Self::ValidatingBindings
+            )
     }
 
     /// Whether changes of its spec are counted.
@@ -170,6 +180,10 @@ impl Resource {
         match self {
             Self::StatefulSets
             | Self::RolloutPlugins
+            | Self::AnalysisTemplates
+            | Self::ClusterAnalysisTemplates
+            | Self::AnalysisRuns
+            | Self::Jobs
             | Self::Pods
             | Self::Budgets
             | Self::Definitions

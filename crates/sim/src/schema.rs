@@ -1,41 +1,39 @@
 //! The schemas of our own kinds: what is pruned, what is filled in, and what is refused, as the server does it for custom
 //! resources. The schemas come from the definitions that are installed, once per process.
 
+use std::collections::BTreeMap;
 use std::fmt;
 use std::sync::OnceLock;
 
+use k8s_openapi::apiextensions_apiserver::pkg::apis::apiextensions::v1::CustomResourceDefinition;
 use serde_json::{Map, Value};
 
 use crate::resource::Resource;
 
 /// The schema of a resource; none for the kinds of Kubernetes itself.
 pub(crate) fn of(resource: Resource) -> Option<&'static Value> {
-    match resource {
-        Resource::RolloutPlugins => rollout_plugin().get("schema"),
-        _ => None,
-    }
+    described(resource)?.get("schema")
 }
 
 /// The columns of a resource of ours.
 pub(crate) fn columns(resource: Resource) -> Option<&'static Vec<Value>> {
-    match resource {
-        Resource::RolloutPlugins => rollout_plugin().get("columns").and_then(Value::as_array),
-        _ => None,
-    }
+    described(resource)?.get("columns").and_then(Value::as_array)
 }
 
-fn rollout_plugin() -> &'static Value {
-    static READ: OnceLock<Value> = OnceLock::new();
-    READ.get_or_init(|| {
-        let definitions = windlass_api::crds();
-        let wanted = definitions.iter().find(|it| it.spec.names.plural == Resource::RolloutPlugins.plural());
-        let definition = wanted.and_then(|it| serde_json::to_value(it).ok()).unwrap_or_default();
-        let at = |path: &str| definition.pointer(path).cloned().unwrap_or_default();
-        serde_json::json!({
-            "schema": at("/spec/versions/0/schema/openAPIV3Schema"),
-            "columns": at("/spec/versions/0/additionalPrinterColumns"),
-        })
-    })
+fn described(resource: Resource) -> Option<&'static Value> {
+    static READ: OnceLock<BTreeMap<Resource, Value>> = OnceLock::new();
+    READ.get_or_init(|| windlass_api::crds().iter().filter_map(description).collect()).get(&resource)
+}
+
+fn description(definition: &CustomResourceDefinition) -> Option<(Resource, Value)> {
+    let resource = Resource::of_kind(&definition.spec.group, &definition.spec.names.kind)?;
+    let definition = serde_json::to_value(definition).ok()?;
+    let at = |path: &str| definition.pointer(path).cloned().unwrap_or_default();
+    let said = serde_json::json!({
+        "schema": at("/spec/versions/0/schema/openAPIV3Schema"),
+        "columns": at("/spec/versions/0/additionalPrinterColumns"),
+    });
+    Some((resource, said))
 }
 
 /// Where something is in an object: every value is visited, and hardly ever is its place asked for.
@@ -183,7 +181,28 @@ fn check(schema: &Value, value: &Value, path: &Path<'_>, flaws: &mut Vec<Flaw>) 
         flaws.push(Flaw { field, reason: "FieldValueTypeInvalid", why });
         return;
     }
+    check_bounds(schema, value, path, flaws);
     check_below(schema, value, path, flaws);
+}
+
+/// The smallest number and the shortest text that are taken.
+fn check_bounds(schema: &Value, value: &Value, path: &Path<'_>, flaws: &mut Vec<Flaw>) {
+    let least = |word: &str| schema.get(word).and_then(Value::as_f64);
+    let broken = match value {
+        Value::Number(number) => least("minimum")
+            .filter(|least| number.as_f64().is_some_and(|number| number < *least))
+            .map(|least| format!("{number}: {path} in body should be greater than or equal to {least}")),
+        Value::String(text) => least("minLength")
+            .filter(|_| text.is_empty())
+            .map(|least| format!("{value}: {path} in body should be at least {least} chars long")),
+        _ => None,
+    };
+    let flaw = |why: String| Flaw {
+        field: path.to_string(),
+        reason: "FieldValueInvalid",
+        why: format!("Invalid value: {why}"),
+    };
+    flaws.extend(broken.map(flaw));
 }
 
 fn check_below(schema: &Value, value: &Value, path: &Path<'_>, flaws: &mut Vec<Flaw>) {

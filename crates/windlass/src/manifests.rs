@@ -18,11 +18,12 @@ macro_rules! manifest {
 }
 
 /// What lets the controller in: the namespace comes first, because the rest lives in it.
-const RIGHTS: [&str; 4] = [
+const RIGHTS: [&str; 5] = [
     manifest!("rights/namespace.yaml"),
     manifest!("controller/serviceaccount.yaml"),
     manifest!("rights/clusterrole.yaml"),
     manifest!("rights/lease.yaml"),
+    manifest!("rights/secrets.yaml"),
 ];
 
 /// What runs the controller.

@@ -17,7 +17,7 @@ pub use guard::{
     GuardWords, HOLD_POLICY, Installed, Known, Verdict, choose_holder, judge, made_for, wanted_policies,
 };
 pub use policies::{DEFAULT_IDENTITY, Holder, policies};
-pub use rights::{Place, RIGHTS, Right, rights_table};
+pub use rights::{Place, RIGHTS, Right, SECRETS, rights_table};
 pub use stateful_set::{HOLD, StatefulSetView, UpdateStrategy};
 pub use view::{KnownPod, Owner, PodView, RevisionView, Snapshot, Workload};
 pub use within::first_difference;

@@ -46,6 +46,11 @@ const ROLLOUTS: Right = Right {
 };
 const SETS: Right = Right { group: "apps", resource: "statefulsets", ..ROLLOUTS };
 const PODS: Right = Right { group: "", resource: "pods", ..ROLLOUTS };
+const TEMPLATES: Right = Right { resource: "analysistemplates", ..ROLLOUTS };
+const CLUSTER_TEMPLATES: Right =
+    Right { resource: "clusteranalysistemplates", place: Place::Cluster, ..ROLLOUTS };
+const RUNS: Right = Right { resource: "analysisruns", ..ROLLOUTS };
+const JOBS: Right = Right { group: "batch", resource: "jobs", ..ROLLOUTS };
 const LEASES: Right =
     Right { group: "coordination.k8s.io", resource: "leases", place: Place::Lease, ..ROLLOUTS };
 const POLICIES: Right = Right {
@@ -57,9 +62,22 @@ const POLICIES: Right = Right {
     ..ROLLOUTS
 };
 const READ_AGAIN: &str = "read the object again after a write whose answer never came";
+const TAKE_TEMPLATES: &str = "know which metrics a rollout is judged by";
+const READ_TEMPLATE: &str = "read a template that was named before it was seen";
 
-/// Every right that the controller needs.
-pub const RIGHTS: [Right; 18] = [
+/// The right that a person may narrow to some namespaces or take away, so it is in a role of its own. Checks that name no
+/// Secret do without it.
+pub const SECRETS: Right = Right {
+    group: "",
+    resource: "secrets",
+    verbs: &["get"],
+    code: "reconcile.rs",
+    needed_to: "read the Secrets that a template or a provider names, by name, and no others",
+    ..ROLLOUTS
+};
+
+/// Every other right that the controller needs.
+pub const RIGHTS: [Right; 31] = [
     Right {
         verbs: &["list", "watch"],
         code: "watch.rs",
@@ -120,6 +138,50 @@ pub const RIGHTS: [Right; 18] = [
         needed_to: "tell people what happened, once",
         ..PODS
     },
+    Right { verbs: &["list", "watch"], code: "watch.rs", needed_to: TAKE_TEMPLATES, ..TEMPLATES },
+    Right { verbs: &["get"], code: "reconcile.rs", needed_to: READ_TEMPLATE, ..TEMPLATES },
+    Right { verbs: &["list", "watch"], code: "watch.rs", needed_to: TAKE_TEMPLATES, ..CLUSTER_TEMPLATES },
+    Right { verbs: &["get"], code: "reconcile.rs", needed_to: READ_TEMPLATE, ..CLUSTER_TEMPLATES },
+    Right {
+        verbs: &["list", "watch"],
+        code: "watch.rs",
+        needed_to: "see runs of analysis and what people ask of them",
+        ..RUNS
+    },
+    Right { verbs: &["get"], code: "reconcile.rs", needed_to: READ_AGAIN, ..RUNS },
+    Right {
+        verbs: &["create", "update", "patch"],
+        code: "writer.rs",
+        needed_to: "start a run of analysis, and end it with the rollout",
+        ..RUNS
+    },
+    Right {
+        verbs: &["delete"],
+        code: "writer.rs",
+        needed_to: "delete finished runs that nobody wants to keep",
+        ..RUNS
+    },
+    Right {
+        subresource: Some("status"),
+        verbs: &["update", "patch"],
+        code: "writer.rs",
+        needed_to: "store what was measured and what came of it",
+        ..RUNS
+    },
+    Right {
+        verbs: &["list", "watch"],
+        code: "watch.rs",
+        needed_to: "see how the Job of a metric ended",
+        ..JOBS
+    },
+    Right { verbs: &["get"], code: "reconcile.rs", needed_to: READ_AGAIN, ..JOBS },
+    Right { verbs: &["create"], code: "writer.rs", needed_to: "start the Job of a metric", ..JOBS },
+    Right {
+        verbs: &["delete"],
+        code: "writer.rs",
+        needed_to: "end the Job of a metric, and delete old ones",
+        ..JOBS
+    },
     Right { resource: "mutatingadmissionpolicies", ..POLICIES },
     Right { resource: "mutatingadmissionpolicybindings", ..POLICIES },
     Right { resource: "validatingadmissionpolicies", ..POLICIES },
@@ -162,7 +224,7 @@ impl Place {
 /// The rights as a table in Markdown.
 pub fn rights_table() -> String {
     let mut table = "| resource | verbs | where | needed to | code |\n|---|---|---|---|---|\n".to_owned();
-    for right in &RIGHTS {
+    for right in RIGHTS.iter().chain([&SECRETS]) {
         let (title, verbs) = (right.title(), right.verbs.join(", "));
         let code = right.code.split(", ").map(|file| format!("`crates/controller/src/{file}`"));
         let code = code.collect::<Vec<_>>().join(", ");
@@ -192,6 +254,7 @@ mod tests {
         let texts = [
             include_str!("../../../manifests/rights/clusterrole.yaml"),
             include_str!("../../../manifests/rights/lease.yaml"),
+            include_str!("../../../manifests/rights/secrets.yaml"),
         ];
         let documents: Vec<Value> = serde_saphyr::from_multiple(&texts.join("---\n")).unwrap();
         let mut all = Granted::new();
@@ -217,8 +280,8 @@ mod tests {
     }
 
     #[test]
-    fn the_role_that_is_installed_grants_these_rights_and_no_others() {
-        let wanted = RIGHTS.iter().flat_map(|right| {
+    fn the_roles_that_are_installed_grant_these_rights_and_no_others() {
+        let wanted = RIGHTS.iter().chain([&SECRETS]).flat_map(|right| {
             let (kind, name) = match right.place {
                 Place::Served | Place::Cluster => ("ClusterRole", None),
                 Place::LeaseNamespace => ("Role", None),
@@ -236,7 +299,7 @@ mod tests {
     #[test]
     fn the_table_has_a_row_per_right_with_its_reason() {
         let table = rights_table();
-        assert_eq!(table.lines().count(), RIGHTS.len() + 2);
+        assert_eq!(table.lines().count(), RIGHTS.len() + 3);
         assert!(RIGHTS.iter().all(|right| !right.verbs.is_empty() && !right.needed_to.is_empty()));
         assert!(table.contains(
             "| `rolloutplugins.argoproj.io/status` | update | every namespace that is served | store what is \

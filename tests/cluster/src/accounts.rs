@@ -47,6 +47,12 @@ kind: ClusterRoleBinding
 metadata: {name: windlass-second}
 roleRef: {apiGroup: rbac.authorization.k8s.io, kind: ClusterRole, name: windlass}
 subjects: [{kind: ServiceAccount, name: second, namespace: windlass}]
+---
+apiVersion: rbac.authorization.k8s.io/v1
+kind: ClusterRoleBinding
+metadata: {name: secrets-second}
+roleRef: {apiGroup: rbac.authorization.k8s.io, kind: ClusterRole, name: windlass-secrets}
+subjects: [{kind: ServiceAccount, name: second, namespace: windlass}]
 ";
 
 /// A role of these rules in one namespace, held by these accounts.
@@ -81,11 +87,16 @@ pub(crate) fn lease_rules(names: &[&str]) -> String {
     )
 }
 
-/// The rights of the installation that concern one namespace: everything but the policies.
+/// The rights of the installation that concern one namespace: everything but what belongs to the cluster.
 pub(crate) const NAMESPACE_RULES: &str = r#"- {apiGroups: [argoproj.io], resources: [rolloutplugins], verbs: [get, list, watch, patch]}
 - {apiGroups: [argoproj.io], resources: [rolloutplugins/status], verbs: [update]}
 - {apiGroups: [apps], resources: [statefulsets], verbs: [get, list, watch, patch]}
 - {apiGroups: [apps], resources: [controllerrevisions], verbs: [list, watch]}
 - {apiGroups: [""], resources: [pods], verbs: [get, list, watch, delete]}
 - {apiGroups: [""], resources: [events], verbs: [create]}
+- {apiGroups: [argoproj.io], resources: [analysistemplates], verbs: [get, list, watch]}
+- {apiGroups: [argoproj.io], resources: [analysisruns], verbs: [get, list, watch, create, update, patch, delete]}
+- {apiGroups: [argoproj.io], resources: [analysisruns/status], verbs: [update, patch]}
+- {apiGroups: [batch], resources: [jobs], verbs: [get, list, watch, create, delete]}
+- {apiGroups: [""], resources: [secrets], verbs: [get]}
 "#;

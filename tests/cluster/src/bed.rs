@@ -231,8 +231,10 @@ impl Bed {
         let manifests = run(manifests, "");
         assert!(manifests.status.success(), "windlass manifests failed");
         self.kubectl_ok(User::Admin, &["apply", "-f", "-"], &String::from_utf8_lossy(&manifests.stdout));
-        let crd = "crd/rolloutplugins.argoproj.io";
-        self.kubectl_ok(User::Admin, &["wait", "--for=condition=Established", crd, "--timeout=30s"], "");
+        for definition in windlass_api::crds() {
+            let crd = format!("crd/{}", definition.metadata.name.unwrap());
+            self.kubectl_ok(User::Admin, &["wait", "--for=condition=Established", &crd, "--timeout=30s"], "");
+        }
         self.make_accounts();
         self.wait_for_the_policy();
     }

@@ -114,6 +114,12 @@ impl World {
         bed().kubectl_ok(User::Developer, &arguments, input)
     }
 
+    /// The same, whatever comes of it.
+    pub fn kubectl_any(&self, arguments: &[&str], input: &str) -> Output {
+        let namespace = format!("--namespace={}", self.namespace);
+        bed().kubectl(User::Developer, &[&[namespace.as_str()], arguments].concat(), input)
+    }
+
     /// Runs `kubectl windlass` in the namespace as the developer.
     pub fn windlass(&self, arguments: &[&str]) -> Output {
         let mut command = windlass_command(arguments);

@@ -10,7 +10,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use super::template::{Argument, DryRun, MeasurementRetention, Metric};
-use crate::schema::moment;
+use crate::schema::{counter, moment};
 
 /// One run of an analysis.
 #[derive(CustomResource, Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
@@ -42,6 +42,12 @@ use crate::schema::moment;
     )
 )]
 #[serde(rename_all = "camelCase")]
+#[schemars(extend("x-kubernetes-validations" = [{
+    "rule": "has(self.metrics) && size(self.metrics) > 0",
+    "message": "a run measures something: name at least one metric",
+    "fieldPath": ".metrics",
+    "reason": "FieldValueRequired",
+}]))]
 pub struct AnalysisRunSpec {
     /// What is measured.
     #[serde(default)]
@@ -159,18 +165,23 @@ pub struct AnalysisRunStatus {
 pub struct RunSummary {
     /// All of them.
     #[serde(skip_serializing_if = "is_zero")]
+    #[schemars(schema_with = "counter")]
     pub count: u32,
     /// Good ones.
     #[serde(skip_serializing_if = "is_zero")]
+    #[schemars(schema_with = "counter")]
     pub successful: u32,
     /// Bad ones.
     #[serde(skip_serializing_if = "is_zero")]
+    #[schemars(schema_with = "counter")]
     pub failed: u32,
     /// Those of which nobody can tell.
     #[serde(skip_serializing_if = "is_zero")]
+    #[schemars(schema_with = "counter")]
     pub inconclusive: u32,
     /// Those that could not be measured.
     #[serde(skip_serializing_if = "is_zero")]
+    #[schemars(schema_with = "counter")]
     pub error: u32,
 }
 
@@ -191,24 +202,31 @@ pub struct MetricResult {
     pub message: String,
     /// Measurements that gave a value.
     #[serde(skip_serializing_if = "is_zero")]
+    #[schemars(schema_with = "counter")]
     pub count: u32,
     /// Good ones.
     #[serde(skip_serializing_if = "is_zero")]
+    #[schemars(schema_with = "counter")]
     pub successful: u32,
     /// Bad ones.
     #[serde(skip_serializing_if = "is_zero")]
+    #[schemars(schema_with = "counter")]
     pub failed: u32,
     /// Those that are neither.
     #[serde(skip_serializing_if = "is_zero")]
+    #[schemars(schema_with = "counter")]
     pub inconclusive: u32,
     /// Those that gave no value.
     #[serde(skip_serializing_if = "is_zero")]
+    #[schemars(schema_with = "counter")]
     pub error: u32,
     /// Errors in a row.
     #[serde(skip_serializing_if = "is_zero")]
+    #[schemars(schema_with = "counter")]
     pub consecutive_error: u32,
     /// Good ones in a row.
     #[serde(skip_serializing_if = "is_zero")]
+    #[schemars(schema_with = "counter")]
     pub consecutive_success: u32,
     /// It decides nothing.
     #[serde(skip_serializing_if = "std::ops::Not::not")]

@@ -1,5 +1,7 @@
 //! What a person writes about health: which metrics are asked, how often, and what their values must be. The schema
-//! refuses only what has the wrong type; what does not make sense is told in a condition, with the field that is meant.
+//! refuses what has the wrong type, and the few mistakes that no controller could run and that can be seen in one metric
+//! alone, before arguments are filled in. Everything else that does not make sense is told in a condition, with the field
+//! that is meant: a template that Argo Rollouts runs is never refused.
 #![expect(clippy::doc_markdown, reason = "these comments are what `kubectl explain` shows: plain text")]
 
 use k8s_openapi::apimachinery::pkg::util::intstr::IntOrString;
@@ -8,7 +10,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
-use crate::schema::{any_object, integer_or_string};
+use crate::schema::{any_object, integer_or_string, limit, limit_or_none};
 
 /// Metrics that tell whether a new version is healthy, to be used by rollouts of this namespace.
 #[derive(CustomResource, Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
@@ -70,8 +72,23 @@ pub struct ClusterAnalysisTemplateSpec {
 /// One thing that is measured.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
+#[schemars(extend("x-kubernetes-validations" = [
+    {
+        "rule": "!has(self.count) || type(self.count) != int || self.count <= 1 || (has(self.interval) && self.interval != '')",
+        "message": "more than one measurement (count) needs an interval, such as 30s",
+        "fieldPath": ".interval",
+        "reason": "FieldValueRequired",
+    },
+    {
+        "rule": "!has(self.failureLimit) || type(self.failureLimit) != int || self.failureLimit >= 0 || (has(self.consecutiveSuccessLimit) && self.consecutiveSuccessLimit != 0)",
+        "message": "a failureLimit of -1 bears any number of bad values, which needs a consecutiveSuccessLimit above 0",
+        "fieldPath": ".consecutiveSuccessLimit",
+        "reason": "FieldValueRequired",
+    },
+]))]
 pub struct Metric {
     /// Its name, of which there is one in a run.
+    #[schemars(length(min = 1))]
     pub name: String,
     /// The time from the end of one measurement to the next, such as 30s or 5m. Without it there is one measurement.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -91,19 +108,19 @@ pub struct Metric {
     pub failure_condition: Option<String>,
     /// How many bad values are borne (0). -1 bears any number, if consecutiveSuccessLimit is set.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    #[schemars(schema_with = "integer_or_string")]
+    #[schemars(schema_with = "limit_or_none")]
     pub failure_limit: Option<IntOrString>,
     /// How many values that are neither good nor bad are borne (0).
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    #[schemars(schema_with = "integer_or_string")]
+    #[schemars(schema_with = "limit")]
     pub inconclusive_limit: Option<IntOrString>,
     /// How many errors in a row are borne (4).
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    #[schemars(schema_with = "integer_or_string")]
+    #[schemars(schema_with = "limit")]
     pub consecutive_error_limit: Option<IntOrString>,
     /// How many good values in a row are enough; 0 and absent: all of them have to be made.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    #[schemars(schema_with = "integer_or_string")]
+    #[schemars(schema_with = "limit")]
     pub consecutive_success_limit: Option<IntOrString>,
     /// Asks once for each pod on the wanted revision, which the settings name as {{pod.name}}; each value is judged by
     /// itself, and a bad one tells its pod.

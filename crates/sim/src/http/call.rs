@@ -160,9 +160,7 @@ impl Call {
                 _ => Err(not_allowed()),
             },
             None => on_one(request, resource, key, Part::Whole),
-            Some("scale") if resource == Resource::RolloutPlugins => {
-                Err(Refusal::not_found(resource, &key.name))
-            }
+            Some("scale") if resource.is_custom() => Err(Refusal::not_found(resource, &key.name)),
             Some("status") if resource.has_status() => on_one(request, resource, key, Part::Status),
             Some("finalize") if resource == Resource::Namespaces => {
                 on_one(request, resource, key, Part::Finalizers)

@@ -23,12 +23,11 @@ pub(super) fn shape(resource: Resource, field: &str, value: &Value) -> Shape {
     match value {
         Value::Object(_) => map_shape(field),
         Value::Array(items) => {
-            // All lists in the schema of our own kind are replaced as a whole, but the metadata is everybody's.
-            let ours = resource == Resource::RolloutPlugins;
             match field {
                 "finalizers" => Shape::Set,
                 "ownerReferences" => Shape::Keyed(&["uid"]),
-                _ if ours => Shape::Atomic,
+                // All lists in the schemas of our own kinds are replaced as a whole, but the metadata is everybody's.
+                _ if resource.is_custom() => Shape::Atomic,
                 _ => list_shape(field, items),
             }
         }

@@ -8,6 +8,15 @@ use windlass_bed::audit::{self, Request};
 use windlass_bed::{Launch, User, World, bed, test, until};
 use windlass_workloads::{Holder, RIGHTS};
 
+/// What only runs of analysis use: granted from the first version that has their kinds, so that nobody has to install rights
+/// again. The controller does not run them yet; once it does, this test says so and they are held like all others.
+const AWAITED: [&str; 5] =
+    ["analysistemplates", "clusteranalysistemplates", "analysisruns", "analysisruns/status", "jobs"];
+
+fn is_awaited(used: &str) -> bool {
+    used.split_once(' ').is_some_and(|(_, resource)| AWAITED.contains(&resource))
+}
+
 /// Verb and resource, such as `update rolloutplugins/status`.
 type Uses = BTreeSet<String>;
 
@@ -20,6 +29,7 @@ fn granted() -> Uses {
             let part = right.subresource.map(|part| format!("/{part}")).unwrap_or_default();
             right.verbs.iter().map(move |verb| format!("{verb} {}{part}", right.resource))
         })
+        .filter(|used| !is_awaited(used))
         .collect()
 }
 

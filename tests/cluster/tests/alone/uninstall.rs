@@ -16,7 +16,8 @@ fn left_in_the_cluster() -> String {
     let names = bed().kubectl_ok(User::Admin, &["get", kinds, "--output=name"], "");
     // The second account belongs to the tests.
     let ours = |line: &&str| {
-        (line.contains("windlass") || line.contains("rolloutplugin")) && !line.ends_with("windlass-second")
+        ["windlass", "argoproj.io"].iter().any(|word| line.contains(word))
+            && !line.ends_with("windlass-second")
     };
     names.lines().filter(ours).collect::<Vec<_>>().join(" ")
 }

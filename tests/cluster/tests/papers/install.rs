@@ -7,7 +7,7 @@ use std::process::{Child, Command, Output, Stdio};
 use std::sync::OnceLock;
 
 use serde_json::{Value, json};
-use windlass_bed::{User, bed, test};
+use windlass_bed::{Bed, User, bed, test, until};
 use windlass_workloads::Holder;
 
 /// Who the controller is.
@@ -236,13 +236,17 @@ fn the_installation_for_one_namespace_has_nothing_outside_of_it() {
 }
 
 #[test]
-fn the_rights_in_one_namespace_are_those_of_the_cluster_without_the_policies() {
+fn the_rights_in_one_namespace_are_those_of_the_cluster_without_what_belongs_to_the_cluster() {
     let rules = |object: &Value| -> Vec<Value> { object["rules"].as_array().unwrap().clone() };
-    let everywhere = installed();
+    let (everywhere, here) = (installed(), kustomized("namespaced"));
     let mut expected = rules(&everywhere["ClusterRole windlass"]);
-    expected.retain(|rule| rule["apiGroups"] != json!(["admissionregistration.k8s.io"]));
+    expected.retain(|rule| {
+        rule["apiGroups"] != json!(["admissionregistration.k8s.io"])
+            && rule["resources"] != json!(["clusteranalysistemplates"])
+    });
     expected.extend(rules(&everywhere["Role windlass-lease"]));
-    assert_eq!(rules(&kustomized("namespaced")["Role windlass"]), expected);
+    assert_eq!(rules(&here["Role windlass"]), expected);
+    assert_eq!(rules(&here["Role windlass-secrets"]), rules(&everywhere["ClusterRole windlass-secrets"]));
 }
 
 /// A process that ends with this value.
@@ -282,12 +286,74 @@ async fn a_controller_with_the_rights_of_one_namespace_leads_and_serves_there() 
 }
 
 #[test]
-fn no_rule_has_a_wildcard_or_names_secrets() {
+fn no_rule_has_a_wildcard_and_only_one_role_names_secrets_to_read_them_by_name() {
     let sets = [installed(), kustomized("namespaced"), kustomized("without-mutating-policy")];
-    for object in sets.iter().flat_map(Objects::values).filter(|object| object["rules"].is_array()) {
-        let rules = object["rules"].to_string();
-        assert!(!rules.contains('*') && !rules.contains("secret"), "{}: {rules}", name(object));
+    for set in &sets {
+        let mut naming = Vec::new();
+        for object in set.values().filter(|object| object["rules"].is_array()) {
+            let rules = object["rules"].to_string();
+            assert!(!rules.contains('*'), "{}: {rules}", name(object));
+            if rules.contains("secret") {
+                naming.push((object["metadata"]["name"].clone(), object["rules"].clone()));
+            }
+        }
+        let only = json!([{"apiGroups": [""], "resources": ["secrets"], "verbs": ["get"]}]);
+        assert_eq!(naming, [(json!("windlass-secrets"), only)]);
     }
+}
+
+/// Who a chart with these values lets read Secrets: each binding, with its namespace and its role.
+fn secret_readers(values: &str) -> Vec<String> {
+    let documents: Vec<Value> = serde_saphyr::from_multiple(&rendered(&["--set", values])).unwrap();
+    let bindings = documents.iter().filter(|it| it["roleRef"]["name"] == "windlass-secrets");
+    let mut readers: Vec<String> = bindings
+        .map(|it| {
+            let namespace = it["metadata"]["namespace"].as_str().unwrap_or("everywhere");
+            format!(
+                "{} {namespace} {}",
+                it["kind"].as_str().unwrap(),
+                it["roleRef"]["kind"].as_str().unwrap()
+            )
+        })
+        .collect();
+    readers.sort();
+    readers
+}
+
+#[test]
+fn the_chart_lets_secrets_be_read_everywhere_in_some_namespaces_or_nowhere() {
+    assert_eq!(secret_readers("rbac.secrets.read=all"), ["ClusterRoleBinding everywhere ClusterRole"]);
+    assert_eq!(
+        secret_readers("rbac.secrets.read=listed,rbac.secrets.namespaces={shop,data}"),
+        ["RoleBinding data ClusterRole", "RoleBinding shop ClusterRole"]
+    );
+    assert_eq!(secret_readers("rbac.secrets.read=none"), [] as [&str; 0]);
+    assert!(!rendered(&["--set", "rbac.secrets.read=none"]).contains("secrets]"), "no role either");
+    assert_eq!(secret_readers("rbac.scope=namespaced"), ["RoleBinding windlass Role"]);
+    assert_eq!(secret_readers("rbac.scope=namespaced,rbac.secrets.read=none"), [] as [&str; 0]);
+    let elsewhere = "rbac.scope=namespaced,rbac.secrets.read=listed,rbac.secrets.namespaces={shop}";
+    let output = helm(&["template", "windlass", "charts/windlass", "--set", elsewhere]);
+    let said = String::from_utf8_lossy(&output.stderr);
+    assert!(!output.status.success() && said.contains("needs rbac.scope=cluster"), "{said}");
+}
+
+#[tokio::test]
+async fn the_right_to_secrets_can_be_narrowed_to_a_namespace_and_taken_away() {
+    let empty = tokio::task::spawn_blocking(Bed::empty).await.unwrap();
+    let admin = |arguments: &[&str]| empty.kubectl_ok(User::Admin, arguments, "");
+    let allowed = |namespace: &str| {
+        let question = ["auth", "can-i", "get", "secrets/any", "--namespace", namespace, "--as", ACCOUNT];
+        String::from_utf8_lossy(&empty.kubectl(User::Admin, &question, "").stdout).trim() == "yes"
+    };
+    let rights = windlass(&["manifests", "--parts=rights"]);
+    empty.kubectl_ok(User::Admin, &["apply", "-f", "-"], &rights);
+    until("the rights are in force", async || allowed("default").then_some(())).await;
+    admin(&["delete", "clusterrolebinding", "windlass-secrets"]);
+    until("the right is gone", async || (!allowed("default")).then_some(())).await;
+    let bind = ["create", "rolebinding", "windlass-secrets", "--clusterrole=windlass-secrets"];
+    admin(&[&bind[..], &["--serviceaccount=windlass:windlass", "--namespace=default"]].concat());
+    until("it is back, there", async || allowed("default").then_some(())).await;
+    assert!(!allowed("windlass"), "and nowhere else");
 }
 
 #[test]
@@ -302,7 +368,15 @@ fn the_controllers_account_may_do_what_it_needs_and_not_more() {
         ("update", "leases.coordination.k8s.io/windlass", "--namespace=windlass", true),
         ("update", "leases.coordination.k8s.io/other", "--namespace=windlass", false),
         ("create", "leases.coordination.k8s.io", "--namespace=default", false),
-        ("get", "secrets", "--namespace=windlass", false),
+        ("list", "analysistemplates.argoproj.io", "--all-namespaces", true),
+        ("watch", "clusteranalysistemplates.argoproj.io", "--all-namespaces", true),
+        ("patch", "clusteranalysistemplates.argoproj.io", "--all-namespaces", false),
+        ("create", "analysistemplates.argoproj.io", "--namespace=default", false),
+        ("create", "analysisruns.argoproj.io", "--namespace=default", true),
+        ("create", "jobs.batch", "--namespace=default", true),
+        ("update", "jobs.batch", "--namespace=default", false),
+        ("get", "secrets", "--namespace=default", true),
+        ("watch", "secrets", "--namespace=default", false),
         ("list", "secrets", "--all-namespaces", false),
         ("list", "configmaps", "--all-namespaces", false),
         ("create", "pods", "--namespace=default", false),
@@ -351,8 +425,10 @@ fn the_chart_installs_what_install_yaml_installs() {
 
 #[test]
 fn a_real_server_takes_what_the_chart_renders() {
-    let variants: [&[&str]; 5] = [
+    let variants: [&[&str]; 7] = [
         &[],
+        &["--set", "rbac.secrets.read=listed,rbac.secrets.namespaces={default,kube-system}"],
+        &["--set", "rbac.secrets.read=none"],
         &["--set", "policies.kind=partition"],
         &["--set", "policies.identities={system:serviceaccount:data:windlass,jane@example.com}"],
         &["--set", "rbac.scope=namespaced,crds.install=false,policies.enabled=false"],
@@ -400,8 +476,13 @@ fn an_instance_of_the_chart_has_a_lease_of_its_own() {
 
 #[test]
 fn definitions_outlive_the_release() {
-    let definition = &objects(&rendered(&[]))["CustomResourceDefinition rolloutplugins.argoproj.io"];
-    assert_eq!(definition["metadata"]["annotations"]["helm.sh/resource-policy"], "keep");
+    let objects = objects(&rendered(&[]));
+    let definitions: Vec<&Value> =
+        objects.values().filter(|object| object["kind"] == "CustomResourceDefinition").collect();
+    assert_eq!(definitions.len(), 4);
+    for definition in definitions {
+        assert_eq!(definition["metadata"]["annotations"]["helm.sh/resource-policy"], "keep");
+    }
 }
 
 #[test]
@@ -414,6 +495,10 @@ fn wrong_values_are_refused_by_the_charts_schema() {
         "image.digest=latest",
         "serviceAccount.create=false",
         "networkPolicy.apiServerPorts={0}",
+        "rbac.secrets.read=some",
+        "rbac.secrets.read=listed",
+        "rbac.secrets.namespaces={shop}",
+        "rbac.secrets.read=listed,rbac.secrets.namespaces={Shop}",
         "logFormat=xml",
         "instance=-blue",
         "replicas=3",

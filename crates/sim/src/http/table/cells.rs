@@ -84,7 +84,22 @@ pub(super) fn columns(resource: Resource) -> &'static [Column] {
         Resource::MutatingBindings | Resource::ValidatingBindings => {
             &[NAME, ("PolicyName", "string", 0), ("ParamRef", "string", 0), AGE]
         }
-        Resource::Quotas | Resource::ServiceAccounts | Resource::RolloutPlugins => &[NAME, AGE],
+        Resource::Jobs => &[
+            NAME,
+            ("Status", "string", 0),
+            ("Completions", "string", 0),
+            ("Duration", "string", 0),
+            AGE,
+            ("Containers", "string", 1),
+            ("Images", "string", 1),
+            ("Selector", "string", 1),
+        ],
+        Resource::Quotas
+        | Resource::ServiceAccounts
+        | Resource::RolloutPlugins
+        | Resource::AnalysisTemplates
+        | Resource::ClusterAnalysisTemplates
+        | Resource::AnalysisRuns => &[NAME, AGE],
     }
 }
 
@@ -113,11 +128,7 @@ pub(super) fn cells(resource: Resource, it: &Value, now: Timestamp) -> Vec<Value
         Resource::StatefulSets => {
             let count = |path: &[&str]| number(it, path).unwrap_or_default();
             let ready = format!("{}/{}", count(&["status", "readyReplicas"]), count(&["spec", "replicas"]));
-            let all = |field: &str| {
-                let containers = list(it, &["spec", "template", "spec", "containers"]);
-                joined(containers.iter().filter_map(|container| text(container, &[field])))
-            };
-            vec![called, json!(ready), age, json!(all("name")), json!(all("image"))]
+            vec![called, json!(ready), age, containers(it, "name"), containers(it, "image")]
         }
         Resource::Revisions => {
             vec![called, json!(controlled_by(it)), json!(number(it, &["revision"]).unwrap_or_default()), age]
@@ -144,8 +155,47 @@ pub(super) fn cells(resource: Resource, it: &Value, now: Timestamp) -> Vec<Value
         Resource::MutatingBindings | Resource::ValidatingBindings => {
             vec![called, or(&["spec", "policyName"], ""), or(&["spec", "paramRef", "name"], "<unset>"), age]
         }
-        Resource::Quotas | Resource::ServiceAccounts | Resource::RolloutPlugins => vec![called, age],
+        Resource::Jobs => job(it, now),
+        Resource::Quotas
+        | Resource::ServiceAccounts
+        | Resource::RolloutPlugins
+        | Resource::AnalysisTemplates
+        | Resource::ClusterAnalysisTemplates
+        | Resource::AnalysisRuns => vec![called, age],
     }
+}
+
+/// The same field of every container of a template.
+fn containers(it: &Value, field: &str) -> Value {
+    let containers = list(it, &["spec", "template", "spec", "containers"]);
+    json!(joined(containers.iter().filter_map(|container| text(container, &[field]))))
+}
+
+fn job(it: &Value, now: Timestamp) -> Vec<Value> {
+    let conditions = list(it, &["status", "conditions"]);
+    let has = |kind: &&str| {
+        let is = |it: &Value| text(it, &["type"]) == Some(kind) && text(it, &["status"]) == Some("True");
+        conditions.iter().any(is)
+    };
+    let status =
+        ["Complete", "Failed", "Suspended", "FailureTarget", "SuccessCriteriaMet"].into_iter().find(has);
+    let count = |path: &[&str]| number(it, path);
+    let wanted = count(&["spec", "completions"]).unwrap_or(1);
+    let done = format!("{}/{wanted}", count(&["status", "succeeded"]).unwrap_or_default());
+    let moment = |field: &str| text(it, &["status", field]).and_then(crate::object::parse_moment);
+    let lasted = moment("startTime").map(|start| {
+        super::duration(moment("completionTime").unwrap_or(now).as_second() - start.as_second())
+    });
+    vec![
+        json!(name(it)),
+        json!(status.unwrap_or("Running")),
+        json!(done),
+        json!(lasted.unwrap_or_default()),
+        age(it, now),
+        containers(it, "name"),
+        containers(it, "image"),
+        json!(labels(at(it, &["spec", "selector", "matchLabels"]))),
+    ]
 }
 
 fn node(it: &Value, now: Timestamp) -> Vec<Value> {
