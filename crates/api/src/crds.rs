@@ -15,10 +15,14 @@ pub fn crds() -> Vec<CustomResourceDefinition> {
 
 /// One document of a manifest.
 pub fn to_yaml<T: Serialize>(object: &T) -> Result<String, serde_saphyr::ser::Error> {
-    match serde_json::to_value(object) {
-        Ok(value) => serde_saphyr::to_string(&with_whole_numbers(value)),
-        // What JSON cannot tell, such as a map with keys that are no text.
-        Err(_) => serde_saphyr::to_string(object),
+    serde_saphyr::to_string(object)
+}
+
+/// A definition as a document of a manifest.
+pub fn definition_yaml(definition: &CustomResourceDefinition) -> Result<String, serde_saphyr::ser::Error> {
+    match serde_json::to_value(definition) {
+        Ok(value) => to_yaml(&with_whole_numbers(value)),
+        Err(_) => to_yaml(definition),
     }
 }
 

@@ -10,7 +10,7 @@ mod front;
 pub mod rollout_plugin;
 mod schema;
 
-pub use crds::{crds, to_yaml};
+pub use crds::{crds, definition_yaml, to_yaml};
 pub use duration::go_duration;
 pub use front::{
     Analyses, Asked, Circumstances, EventKind, EventText, Front, GuardNote, Kept, Report, WorkloadKind,

@@ -1,11 +1,11 @@
 //! The definitions as they are installed, in full: a change of one is a change for every user.
 
-use windlass_api::{crds, to_yaml};
+use windlass_api::{crds, definition_yaml};
 
 #[test]
 fn each_definition_is_the_one_that_was_reviewed() {
     for crd in crds() {
-        insta::assert_snapshot!(crd.spec.names.plural.clone(), to_yaml(&crd).unwrap());
+        insta::assert_snapshot!(crd.spec.names.plural.clone(), definition_yaml(&crd).unwrap());
     }
 }
 

@@ -284,7 +284,7 @@ fn memo_of(rollout: &mut RolloutPlugin) -> &mut serde_json::Value {
 #[test]
 fn what_a_newer_version_remembers_is_neither_used_nor_lost() {
     let mut rollout = under_way();
-    memo_of(&mut rollout)["version"] = 2.into();
+    memo_of(&mut rollout)["version"] = 3.into();
     memo_of(&mut rollout)["run"]["journey"] = serde_json::json!({"is": "teleporting"});
     let before = memo_of(&mut rollout).clone();
     let refusal = rollout.asked().refusal.unwrap();

@@ -73,7 +73,7 @@ impl Gauge for Prompt {
 
 /// Keeps answers until somebody says that their time has come: nothing happens by itself in a play.
 #[derive(Clone, Default)]
-pub struct Desk {
+pub(crate) struct Desk {
     samples: Samples,
     open: Arc<Mutex<Vec<Open>>>,
 }
@@ -86,7 +86,7 @@ struct Open {
 
 impl Desk {
     /// One for whoever asks now; a controller that comes back has a desk of its own.
-    pub fn new(samples: &Samples) -> Self {
+    pub(crate) fn new(samples: &Samples) -> Self {
         Self { samples: samples.clone(), open: Arc::default() }
     }
 
@@ -95,12 +95,12 @@ impl Desk {
     }
 
     /// When the next answer comes.
-    pub fn next(&self) -> Option<Instant> {
+    pub(crate) fn next(&self) -> Option<Instant> {
         self.open().iter().map(|open| open.due).min()
     }
 
     /// Hands out the answers whose time has come, in the order in which they were asked for. True if there was one.
-    pub fn deliver(&self, now: Instant) -> bool {
+    pub(crate) fn deliver(&self, now: Instant) -> bool {
         let due: Vec<Open> = self.open().extract_if(.., |open| open.due <= now).collect();
         let any = !due.is_empty();
         for open in due {

@@ -210,6 +210,11 @@ pub(crate) struct ControllerArguments {
     /// What holds a new template: a mutating admission policy, or a partition that rests at 2147483647
     #[arg(long, value_enum, default_value_t = HoldArgument::Auto)]
     pub(crate) hold: HoldArgument,
+
+    /// Whether AnalysisRuns that carry nobody's name (the label argo-rollouts.argoproj.io/controller-instance-id) are
+    /// served
+    #[arg(long, value_enum, default_value_t = StandaloneArgument::Auto)]
+    pub(crate) standalone_runs: StandaloneArgument,
     /// Let one of several controllers lead, by a Lease
     #[arg(long, default_value_t = true, action = clap::ArgAction::Set, value_name = "TRUE|FALSE")]
     pub(crate) leader_elect: bool,
@@ -239,6 +244,17 @@ pub(crate) enum HoldArgument {
     Policy,
     /// The partition, which rests at 2147483647 between two runs
     Partition,
+}
+
+/// Which runs of analyses are served besides those of our own rollouts.
+#[derive(Clone, Copy, Debug, ValueEnum)]
+pub(crate) enum StandaloneArgument {
+    /// Yes, unless Argo Rollouts is installed, which serves them
+    Auto,
+    /// Yes
+    Serve,
+    /// No
+    Leave,
 }
 
 /// A label value, because that is what it is compared with.

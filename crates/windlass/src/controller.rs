@@ -9,7 +9,7 @@ use tracing_subscriber::EnvFilter;
 use windlass_controller::{Election, HolderChoice, Scope, Settings, StandaloneRuns, WallClock};
 use windlass_workloads::Holder;
 
-use crate::cli::{Connection, ControllerArguments, HoldArgument, LogFormat};
+use crate::cli::{Connection, ControllerArguments, HoldArgument, LogFormat, StandaloneArgument};
 use crate::connect::connect_with;
 use crate::failure::Failure;
 
@@ -43,7 +43,11 @@ async fn serve(connection: &Connection, arguments: &ControllerArguments) -> Resu
         },
         election: arguments.leader_elect.then(|| election(connection, arguments)),
         witness: None,
-        standalone_runs: arguments.standalone_runs.into(),
+        standalone_runs: match arguments.standalone_runs {
+            StandaloneArgument::Auto => StandaloneRuns::FindOut,
+            StandaloneArgument::Serve => StandaloneRuns::Serve,
+            StandaloneArgument::Leave => StandaloneRuns::Leave,
+        },
         gauge: None,
     };
     tracing::info!(?settings, version = env!("CARGO_PKG_VERSION"), "windlass starts");
