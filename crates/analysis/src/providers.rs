@@ -117,3 +117,11 @@ pub struct Answer {
     /// The body.
     pub body: Vec<u8>,
 }
+
+mod answers;
+mod settings;
+
+pub mod datadog;
+pub mod graphite;
+pub mod influxdb;
+pub mod new_relic;
