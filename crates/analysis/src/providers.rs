@@ -121,6 +121,8 @@ pub struct Answer {
 mod answers;
 mod settings;
 
+pub mod aws;
+pub mod cloud_watch;
 pub mod datadog;
 pub mod graphite;
 pub mod influxdb;

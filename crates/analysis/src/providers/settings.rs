@@ -118,6 +118,18 @@ impl<'a> Fields<'a> {
         texts
     }
 
+    /// What is in a list, each item by its path.
+    pub(super) fn list(&mut self, name: &'static str) -> Vec<(String, &'a Json)> {
+        let path = self.path(name);
+        let items = self.typed(name, "a list", Json::as_array);
+        items
+            .into_iter()
+            .flatten()
+            .enumerate()
+            .map(|(index, item)| (format!("{path}[{index}]"), item))
+            .collect()
+    }
+
     /// Fields within a field.
     pub(super) fn object(&mut self, name: &'static str) -> Option<Fields<'a>> {
         let path = self.path(name);

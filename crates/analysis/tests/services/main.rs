@@ -2,6 +2,8 @@
 //! that they document, refusals included.
 #![expect(clippy::unwrap_used, clippy::panic, reason = "this is test code")]
 
+mod aws;
+mod cloud_watch;
 mod datadog;
 mod graphite;
 mod influxdb;
