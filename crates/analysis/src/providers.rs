@@ -119,6 +119,7 @@ pub struct Answer {
 }
 
 mod answers;
+mod cel;
 mod settings;
 
 pub mod aws;
@@ -126,4 +127,5 @@ pub mod cloud_watch;
 pub mod datadog;
 pub mod graphite;
 pub mod influxdb;
+pub mod kubernetes;
 pub mod new_relic;
