@@ -308,3 +308,75 @@ fn both_parsers_of_the_crate_read_the_same() {
         assert_eq!(shape(&format!("{ours:?}")), shape(&format!("{:?}", theirs.expression())), "{text}");
     }
 }
+
+/// An expression of this depth at random, of the kind that types and edges of numbers trip over.
+fn random(next: &mut impl FnMut(usize) -> usize, depth: usize) -> String {
+    const ATOMS: [&str; 24] = [
+        "pods",
+        "updated",
+        "object",
+        "object.status",
+        "object.status.lag",
+        "object.name",
+        "target",
+        "now",
+        "p",
+        "1",
+        "0",
+        "9223372036854775807",
+        "(-9223372036854775807 - 1)",
+        "1e308",
+        "-0.0",
+        "2u",
+        "18446744073709551615u",
+        "'a'",
+        "'é'",
+        "null",
+        "true",
+        "[]",
+        "{}",
+        "b'y'",
+    ];
+    const SIGNS: [&str; 14] = ["+", "-", "*", "/", "%", "==", "!=", "<", ">", "<=", ">=", "&&", "||", "in"];
+    const LOOPS: [&str; 5] = ["all", "exists", "exists_one", "filter", "map"];
+    const CALLS: [&str; 9] = ["size", "int", "uint", "double", "string", "bool", "dyn", "unix", "sum"];
+    const METHODS: [&str; 5] = ["contains", "startsWith", "endsWith", "orValue", "or"];
+    if depth == 0 {
+        return ATOMS[next(ATOMS.len())].to_owned();
+    }
+    let one = random(next, depth - 1);
+    let other = random(next, depth - 1);
+    match next(12) {
+        0..=2 => format!("({one} {} {other})", SIGNS[next(SIGNS.len())]),
+        3 => format!("!({one})"),
+        4 => format!("-({one})"),
+        5 => format!("({one} ? {other} : {one})"),
+        6 => format!("({one}).{}(p, {other})", LOOPS[next(LOOPS.len())]),
+        7 => format!("{}({one})", CALLS[next(CALLS.len())]),
+        8 => format!("({one}).{}({other})", METHODS[next(METHODS.len())]),
+        9 => format!("({one})[{other}]"),
+        10 => format!("({one}).?name[?{other}]"),
+        _ => format!("[{one}, {{{other}: {one}}}]"),
+    }
+}
+
+/// A panic would end the controller: its program is built to abort.
+#[test]
+fn no_expression_panics() {
+    let mut seed: u64 = 1;
+    let mut next = |below: usize| {
+        seed ^= seed << 13;
+        seed ^= seed >> 7;
+        seed ^= seed << 17;
+        usize::try_from(seed % 1000).unwrap() % below
+    };
+    let (mut good, mut bad) = (0, 0);
+    for round in 0..6000 {
+        let text = random(&mut next, 1 + round % 3);
+        if read("it", &settings(&text)).is_err() {
+            continue;
+        }
+        if value(&text).starts_with("error: ") { bad += 1 } else { good += 1 }
+    }
+    assert!(good > 300 && bad > 1000, "{good} values and {bad} errors are too few to tell anything");
+}

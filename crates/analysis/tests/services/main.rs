@@ -5,6 +5,7 @@
 mod aws;
 mod cloud_watch;
 mod datadog;
+mod documents;
 mod graphite;
 mod influxdb;
 mod new_relic;
