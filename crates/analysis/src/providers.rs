@@ -1,10 +1,20 @@
 //! Where values come from. A provider is read from a metric whose arguments are filled in; it says what is to be asked
 //! next, from the answers so far, until it has a value. That is pure: sending is somebody else's work.
 
+mod answers;
 mod authentication;
+pub mod aws;
+mod cel;
+pub mod cloud_watch;
+pub mod datadog;
 mod fields;
+pub mod graphite;
+pub mod influxdb;
 mod json_path;
+pub mod kubernetes;
+pub mod new_relic;
 mod prometheus;
+mod settings;
 mod web;
 
 use std::collections::BTreeMap;
@@ -15,6 +25,7 @@ use jiff::Timestamp;
 use serde_json::Value as Json;
 
 use self::fields::Fields;
+use self::kubernetes::Kubernetes;
 use crate::gauge::Measured;
 use crate::rules::Flaw;
 use crate::suggest::did_you_mean;
@@ -24,10 +35,18 @@ type Reader = fn(&mut Fields<'_>) -> Box<dyn Provider>;
 
 /// The providers that are asked over HTTP.
 const OVER_HTTP: [(&str, Reader); 2] = [("prometheus", prometheus::read), ("web", web::read)];
-/// Takes settings as they are.
-type Taker = fn(Json) -> Settings;
+/// Reads the settings of a service.
+type ServiceReader = fn(&str, &Json) -> Result<Box<dyn Provider>, Vec<Flaw>>;
+/// Services that are asked over HTTP.
+const SERVICES: [(&str, ServiceReader); 5] = [
+    ("datadog", datadog::read),
+    ("newRelic", new_relic::read),
+    ("cloudWatch", cloud_watch::read),
+    ("graphite", graphite::read),
+    ("influxdb", influxdb::read),
+];
 /// The providers that a cluster answers by itself.
-const IN_THE_CLUSTER: [(&str, Taker); 2] = [("job", Settings::Job), ("kubernetes", Settings::Kubernetes)];
+const IN_THE_CLUSTER: [&str; 2] = ["job", "kubernetes"];
 /// Those that Argo Rollouts has besides.
 const NOT_SERVED: [&str; 4] = ["wavefront", "skywalking", "kayenta", "plugin"];
 
@@ -37,8 +56,8 @@ pub enum Settings {
     Http(Box<dyn Provider>),
     /// A Kubernetes Job, as it was written.
     Job(Json),
-    /// Objects of the cluster, as it was written.
-    Kubernetes(Json),
+    /// An expression over objects of the cluster.
+    Kubernetes(Box<Kubernetes>),
 }
 
 /// Reads the provider of a metric, which stands in `field`: there must be exactly one. Or everything that does not make
@@ -61,8 +80,15 @@ pub fn read(field: &str, provider: &Json) -> Result<Settings, Vec<Flaw>> {
         let flaws = fields.finish();
         return if flaws.is_empty() { Ok(Settings::Http(provider)) } else { Err(flaws) };
     }
-    if let Some((_, settings_of)) = IN_THE_CLUSTER.iter().find(|(known, _)| known == name) {
-        return Ok(settings_of(settings.clone()));
+    if let Some((_, read)) = SERVICES.iter().find(|(known, _)| known == name) {
+        return read(&field, settings).map(Settings::Http);
+    }
+    match name.as_str() {
+        "job" => return Ok(Settings::Job(settings.clone())),
+        "kubernetes" => {
+            return kubernetes::read(&field, settings).map(|it| Settings::Kubernetes(Box::new(it)));
+        }
+        _ => {}
     }
     if NOT_SERVED.contains(&name.as_str()) {
         return flaw(&field, format!("Windlass does not serve {name}; it serves {}", served().join(", ")));
@@ -74,8 +100,8 @@ pub fn read(field: &str, provider: &Json) -> Result<Settings, Vec<Flaw>> {
 
 /// The names of all providers that are served.
 fn served() -> Vec<&'static str> {
-    let cluster = IN_THE_CLUSTER.iter().map(|(name, _)| *name);
-    OVER_HTTP.iter().map(|(name, _)| *name).chain(cluster).collect()
+    let services = SERVICES.iter().map(|(name, _)| *name);
+    OVER_HTTP.iter().map(|(name, _)| *name).chain(services).chain(IN_THE_CLUSTER).collect()
 }
 
 /// Pairs as the body of a form, or behind the question mark of an address.

@@ -16,8 +16,8 @@ use windlass_analysis::redact::Redactor;
 use windlass_api::analysis::{Metric, Phase, SecretKeyReference};
 
 use crate::clock::Clock;
-use crate::job;
 use crate::writer::Writer;
+use crate::{job, objects};
 
 /// Longer than a healthy server needs for one object.
 const TIME_LIMIT: Duration = Duration::from_secs(10);
@@ -78,7 +78,9 @@ impl Parts {
                     Ok(Redactor::new(secret.values()).reading(reading))
                 }
                 Settings::Job(settings) => self.job(question, &metric, &settings).await,
-                Settings::Kubernetes(settings) => self.kubernetes(question, &settings).await,
+                Settings::Kubernetes(expression) => {
+                    objects::evaluate(&self.client, question, expression, self.clock.now()).await
+                }
             },
             Filled::PerPod(metrics) => self.per_pod(question, &metrics).await,
         }
@@ -199,10 +201,6 @@ impl Parts {
                 })
             }
         }
-    }
-
-    async fn kubernetes(&self, question: &Question, settings: &Value) -> Result<Reading, String> {
-        crate::objects::evaluate(&self.client, question, settings, self.clock.now()).await
     }
 }
 

@@ -1,15 +1,124 @@
-//! The provider `kubernetes`: an expression over the workload, its pods and any object that the metric names.
+//! The provider `kubernetes`: an expression over the workload, its pods and one object that the metric names. What the
+//! caches keep is pruned, so the objects are read in full, each time something is measured.
 
 use jiff::Timestamp;
-use kube::Client;
-use serde_json::Value;
-use windlass_analysis::gauge::{Question, Reading};
+use kube::api::{ApiResource, DynamicObject, ListParams};
+use kube::core::GroupVersionKind;
+use kube::{Api, Client, ResourceExt};
+use serde_json::{Value, json};
+use windlass_analysis::gauge::{Question, Reading, Subject};
+use windlass_analysis::providers::kubernetes::{Facts, Kubernetes, ObjectWanted};
+
+use crate::live::read_object;
+
+/// The label by which pods tell their revision.
+const REVISION_LABEL: &str = "controller-revision-hash";
 
 pub(crate) async fn evaluate(
-    _client: &Client,
-    _question: &Question,
-    _settings: &Value,
-    _now: Timestamp,
+    client: &Client,
+    question: &Question,
+    expression: Box<Kubernetes>,
+    now: Timestamp,
 ) -> Result<Reading, String> {
-    Err("kubernetes is not served yet".to_owned())
+    let namespace = &question.run.namespace;
+    let object = match expression.object() {
+        Some(wanted) => {
+            wanted.check(namespace)?;
+            named(client, namespace, wanted).await?
+        }
+        None => None,
+    };
+    let subject = question.subject.as_ref();
+    let (workload, pods) = match subject {
+        Some(subject) => of(client, namespace, subject, expression.needs_pods()).await?,
+        None => (Value::Null, Vec::new()),
+    };
+    let target = subject.map(|subject| subject.target.as_str()).unwrap_or_default();
+    let is_updated = |pod: &&Value| {
+        pod.pointer("/metadata/labels").and_then(|labels| labels.get(REVISION_LABEL)?.as_str())
+            == Some(target)
+    };
+    let updated: Vec<Value> = pods.iter().filter(is_updated).cloned().collect();
+    let (target, stable) = (target.to_owned(), subject.map(|it| it.stable.clone()).unwrap_or_default());
+    // It may take a second or two at its limit: nobody else waits for that.
+    let evaluated = tokio::task::spawn_blocking(move || {
+        expression.evaluate(&Facts {
+            workload: &workload,
+            pods: &pods,
+            updated: &updated,
+            object: object.as_ref(),
+            target: &target,
+            stable: &stable,
+            now,
+        })
+    });
+    let measured =
+        evaluated.await.map_err(|error| format!("the expression could not be evaluated: {error}"))?;
+    measured.map(Reading::Value)
+}
+
+/// The workload and, where they are needed, its pods.
+async fn of(
+    client: &Client,
+    namespace: &str,
+    subject: &Subject,
+    with_pods: bool,
+) -> Result<(Value, Vec<Value>), String> {
+    let wanted = ObjectWanted {
+        api_version: subject.api_version.clone(),
+        kind: subject.kind.clone(),
+        name: subject.name.clone(),
+        namespace: None,
+    };
+    let workload = named(client, namespace, &wanted).await?;
+    let workload =
+        workload.ok_or_else(|| format!("{} {namespace}/{} is gone", subject.kind, subject.name))?;
+    if !with_pods {
+        return Ok((workload, Vec::new()));
+    }
+    let labels = workload.pointer("/spec/selector/matchLabels").and_then(Value::as_object);
+    let selector: Vec<String> = labels
+        .into_iter()
+        .flatten()
+        .filter_map(|(label, value)| Some(format!("{label}={}", value.as_str()?)))
+        .collect();
+    let of_kind = ApiResource::erase::<k8s_openapi::api::core::v1::Pod>(&());
+    let pods: Api<DynamicObject> = Api::namespaced_with(client.clone(), namespace, &of_kind);
+    let listed = pods.list(&ListParams::default().labels(&selector.join(","))).await;
+    let listed =
+        listed.map_err(|error| format!("the pods of {} could not be read: {error}", subject.name))?;
+    let uid = workload.pointer("/metadata/uid").and_then(Value::as_str);
+    let own =
+        |pod: &DynamicObject| pod.owner_references().iter().any(|owner| Some(owner.uid.as_str()) == uid);
+    let pods = listed.items.iter().filter(|pod| own(pod)).map(as_json).collect();
+    Ok((workload, pods))
+}
+
+/// One object by its kind and name.
+async fn named(client: &Client, namespace: &str, wanted: &ObjectWanted) -> Result<Option<Value>, String> {
+    let what = format!("{} {namespace}/{}", wanted.kind, wanted.name);
+    let (group, version) = wanted.api_version.split_once('/').unwrap_or(("", &wanted.api_version));
+    let kind = GroupVersionKind::gvk(group, version, &wanted.kind);
+    let found = kube::discovery::pinned_kind(client, &kind).await;
+    let (resource, capabilities) = found.map_err(|error| {
+        format!(
+            "{what} could not be read: the server does not know {} of {}: {error}",
+            wanted.kind, wanted.api_version
+        )
+    })?;
+    let api: Api<DynamicObject> = match capabilities.scope {
+        kube::discovery::Scope::Namespaced => Api::namespaced_with(client.clone(), namespace, &resource),
+        kube::discovery::Scope::Cluster => {
+            return Err(format!("{what} is no object of a namespace; only those can be looked at"));
+        }
+    };
+    Ok(read_object(&api, &wanted.name, &what).await?.as_ref().map(as_json))
+}
+
+fn as_json(object: &DynamicObject) -> Value {
+    let mut json = json!({"metadata": object.metadata});
+    if let (Some(fields), Some(data)) = (json.as_object_mut(), object.data.as_object()) {
+        fields.extend(data.clone());
+    }
+    json
 }

@@ -76,7 +76,8 @@ pub(crate) fn completion(shell: Shell) -> Result<ExitCode, Failure> {
 }
 
 fn definitions() -> Result<String, Failure> {
-    let documents: Result<Vec<String>, _> = windlass_api::crds().iter().map(windlass_api::definition_yaml).collect();
+    let documents: Result<Vec<String>, _> =
+        windlass_api::crds().iter().map(windlass_api::definition_yaml).collect();
     let documents = documents.map_err(|error| Failure::Output(error.to_string()))?;
     Ok(documents.join("---\n"))
 }

@@ -1,0 +1,323 @@
+//! Datadog: one number from a query over a window of time, by its older API (v1: the last point of the first series) or
+//! the newer one (v2: Datadog itself puts the points together, applies a formula, and gives a number for each group).
+
+use std::collections::BTreeMap;
+use std::time::Duration;
+
+use form_urlencoded::Serializer;
+use serde_json::{Value as Json, json};
+
+use super::answers::{Service, text_at};
+use super::settings::{self, Fields};
+use super::{Answer, Method, Provider, Request, SecretPlace, SecretWanted, Setting, Step, Trust};
+use crate::expression::Value;
+use crate::gauge::Measured;
+use crate::rules::Flaw;
+
+/// The Secret beside the controller, unless a template names one.
+const SECRET: &str = "datadog";
+/// Where Datadog is, unless somebody says otherwise.
+const ADDRESS: &str = "https://api.datadoghq.com";
+/// The window that is looked at.
+const WINDOW: Duration = Duration::from_secs(300);
+/// How long an answer is waited for.
+const TIMEOUT: Duration = Duration::from_secs(10);
+/// How many groups are told by name.
+const GROUPS: usize = 100;
+/// What makes one number out of many points.
+const AGGREGATORS: [&str; 9] = ["avg", "min", "max", "sum", "last", "percentile", "mean", "l2norm", "area"];
+
+struct Datadog {
+    api: Api,
+    window: Duration,
+    timeout: Duration,
+    secret: Option<SecretWanted>,
+}
+
+enum Api {
+    V1 { query: String },
+    V2 { queries: BTreeMap<String, String>, formula: Option<String>, aggregator: String },
+}
+
+/// Reads the settings under this path.
+pub fn read(field: &str, settings: &Json) -> Result<Box<dyn Provider>, Vec<Flaw>> {
+    let mut fields = Fields::read(field, settings);
+    let window = fields.duration("interval").unwrap_or(WINDOW);
+    let timeout = fields.duration("requestTimeout").unwrap_or(TIMEOUT);
+    let secret = fields.object("secretRef").map(|mut named| {
+        let name = named.needed_text("name", "name the Secret");
+        let place = match named.flag("namespaced") {
+            Some(true) => SecretPlace::Run,
+            Some(false) | None => SecretPlace::Controller,
+        };
+        fields.absorb(named);
+        SecretWanted { name, place, optional: true }
+    });
+    let api = api(&mut fields);
+    let provider: Box<dyn Provider> = Box::new(Datadog { api, window, timeout, secret });
+    fields.finish(provider)
+}
+
+fn api(fields: &mut Fields<'_>) -> Api {
+    let version = fields.text("apiVersion");
+    let query = fields.text("query");
+    let queries = fields.texts("queries");
+    let formula = fields.text("formula");
+    let aggregator = fields.text("aggregator");
+    match version.as_deref() {
+        Some("v2") => v2(fields, query, queries, formula, aggregator),
+        None | Some("v1") => {
+            let newer = [
+                ("queries", !queries.is_empty()),
+                ("formula", formula.is_some()),
+                ("aggregator", aggregator.is_some()),
+            ];
+            for (name, written) in newer {
+                if written {
+                    fields.flaw(name, "this needs apiVersion: v2");
+                }
+            }
+            if query.is_none() && queries.is_empty() {
+                fields.flaw("query", "write what is asked");
+            }
+            Api::V1 { query: query.unwrap_or_default() }
+        }
+        Some(other) => {
+            fields.flaw("apiVersion", format!("{other:?} is not known; there are v1 and v2"));
+            Api::V1 { query: String::new() }
+        }
+    }
+}
+
+fn v2(
+    fields: &mut Fields<'_>,
+    query: Option<String>,
+    mut queries: BTreeMap<String, String>,
+    formula: Option<String>,
+    aggregator: Option<String>,
+) -> Api {
+    match (query, queries.len()) {
+        (Some(_), 1..) => fields.flaw("query", "there are queries too: write one of the two"),
+        (None, 0) => fields.flaw("query", "write what is asked, here or in queries"),
+        (Some(query), 0) => {
+            if formula.is_some() {
+                fields.flaw("formula", "a formula needs queries, whose names it uses");
+            }
+            queries.insert("query".to_owned(), query);
+        }
+        (None, 2..) if formula.is_none() => {
+            fields.flaw("formula", "there is more than one query: write how they make one number");
+        }
+        (None, _) => {}
+    }
+    let aggregator = aggregator.unwrap_or_else(|| "last".to_owned());
+    if !AGGREGATORS.contains(&aggregator.as_str()) {
+        fields
+            .flaw("aggregator", format!("{aggregator:?} is not known; there are {}", AGGREGATORS.join(", ")));
+    }
+    Api::V2 { queries, formula, aggregator }
+}
+
+impl Provider for Datadog {
+    fn secret(&self) -> Option<SecretWanted> {
+        let common = SecretWanted { name: SECRET.to_owned(), place: SecretPlace::Controller, optional: true };
+        Some(self.secret.clone().unwrap_or(common))
+    }
+
+    fn step(&self, setting: &Setting<'_>, answers: &[Answer]) -> Result<Step, String> {
+        let keys = self.keys(setting)?;
+        let Some(answer) = answers.first() else { return Ok(Step::Ask(self.request(setting, &keys))) };
+        let credentials = self.credentials();
+        let service = Service {
+            name: "Datadog",
+            credentials: &credentials,
+            secrets: &[keys.api.as_str(), keys.application.as_str()],
+        };
+        let json = service.json(answer, reason)?;
+        if let Some(reason) = reason(&json) {
+            return Err(format!("Datadog could not answer the query: {}", service.quote(&reason)));
+        }
+        match &self.api {
+            Api::V1 { .. } => last_point(&json).map(Step::Done),
+            Api::V2 { .. } => scalar(&json).map(Step::Done),
+        }
+    }
+}
+
+struct Keys {
+    address: String,
+    api: String,
+    application: String,
+}
+
+impl Datadog {
+    /// Where the keys are looked for, in words.
+    fn credentials(&self) -> String {
+        let (name, place) = match &self.secret {
+            Some(SecretWanted { name, place: SecretPlace::Run, .. }) => {
+                (name.as_str(), "of the run's namespace")
+            }
+            Some(named) => (named.name.as_str(), "beside the controller"),
+            None => (SECRET, "beside the controller"),
+        };
+        format!(
+            "api-key and app-key in the Secret {name} {place}, or DD_API_KEY and DD_APP_KEY in the controller's environment"
+        )
+    }
+
+    /// A Secret that a template names comes before the environment; the common one after an environment that is complete,
+    /// as upstream.
+    fn keys(&self, setting: &Setting<'_>) -> Result<Keys, String> {
+        let secret = keys(setting.secret, ["address", "api-key", "app-key"]);
+        let environment = keys(setting.environment, ["DD_ADDRESS", "DD_API_KEY", "DD_APP_KEY"]);
+        let complete = setting.environment.contains_key("DD_ADDRESS");
+        let found =
+            if self.secret.is_none() && complete { environment.or(secret) } else { secret.or(environment) };
+        let (address, api, application) =
+            found.ok_or_else(|| format!("Datadog needs two keys: put {}", self.credentials()))?;
+        let address = settings::address(&address)
+            .map_err(|what| format!("the address of Datadog, beside its keys, is {what}"))?;
+        Ok(Keys { address, api, application })
+    }
+
+    fn request(&self, setting: &Setting<'_>, keys: &Keys) -> Request {
+        let now = setting.now.as_second();
+        let from = now.saturating_sub(i64::try_from(self.window.as_secs()).unwrap_or(i64::MAX));
+        let (method, url, body) = match &self.api {
+            Api::V1 { query } => {
+                let query = Serializer::new(String::new())
+                    .append_pair("from", &from.to_string())
+                    .append_pair("query", query)
+                    .append_pair("to", &now.to_string())
+                    .finish();
+                (Method::Get, format!("{}/api/v1/query?{query}", keys.address), None)
+            }
+            Api::V2 { queries, formula, aggregator } => {
+                let body = question(queries, formula.as_deref(), aggregator, (from, now));
+                (Method::Post, format!("{}/api/v2/query/scalar", keys.address), Some(body.to_string()))
+            }
+        };
+        let headers = [
+            ("Content-Type", "application/json"),
+            ("DD-API-KEY", keys.api.as_str()),
+            ("DD-APPLICATION-KEY", keys.application.as_str()),
+        ];
+        let headers = headers.map(|(name, value)| (name.to_owned(), value.to_owned())).to_vec();
+        Request { method, url, headers, body, timeout: self.timeout, trust: Trust::default() }
+    }
+}
+
+/// The address and both keys, if both are there.
+fn keys(place: &BTreeMap<String, String>, names: [&str; 3]) -> Option<(String, String, String)> {
+    let [address, api, application] =
+        names.map(|name| place.get(name).map(|value| value.trim()).filter(|value| !value.is_empty()));
+    Some((address.unwrap_or(ADDRESS).to_owned(), api?.to_owned(), application?.to_owned()))
+}
+
+fn question(
+    queries: &BTreeMap<String, String>,
+    formula: Option<&str>,
+    aggregator: &str,
+    (from, to): (i64, i64),
+) -> Json {
+    let queries: Vec<Json> = queries
+        .iter()
+        .map(|(name, query)| {
+            json!({"aggregator": aggregator, "data_source": "metrics", "name": name, "query": query})
+        })
+        .collect();
+    let mut attributes =
+        json!({"from": from.saturating_mul(1000), "to": to.saturating_mul(1000), "queries": queries});
+    if let (Some(formula), Some(attributes)) = (formula, attributes.as_object_mut()) {
+        attributes.insert("formulas".to_owned(), json!([{"formula": formula}]));
+    }
+    json!({"data": {"type": "scalar_request", "attributes": attributes}})
+}
+
+/// What Datadog says is wrong: a list or a text, and in v1 with a good status too.
+fn reason(json: &Json) -> Option<String> {
+    let listed =
+        json.get("errors").and_then(Json::as_array).filter(|errors| !errors.is_empty()).map(|errors| {
+            let texts = errors.iter().map(|error| match error {
+                Json::String(text) => text.clone(),
+                other => text_at(other, "/detail").unwrap_or_else(|| other.to_string()),
+            });
+            texts.collect::<Vec<_>>().join("; ")
+        });
+    listed
+        .or_else(|| text_at(json, "/error"))
+        .or_else(|| text_at(json, "/errors"))
+        .or_else(|| text_at(json, "/data/errors"))
+}
+
+/// Of v1: the last point of the first series. No series, no point and a point without a value are nothing.
+fn last_point(json: &Json) -> Result<Measured, String> {
+    let series = json
+        .get("series")
+        .and_then(Json::as_array)
+        .ok_or("Datadog answered without series, which is no answer to a query")?;
+    let point = series.first().and_then(|series| series.get("pointlist")?.as_array()?.last());
+    let value = match point.map(|point| point.get(1).unwrap_or(&Json::Null)) {
+        None | Some(Json::Null) => Value::Nil,
+        Some(value) => number(value)?,
+    };
+    Ok(Measured { value, metadata: BTreeMap::new() })
+}
+
+/// Of v2: one number, or one for each group.
+fn scalar(json: &Json) -> Result<Measured, String> {
+    let columns = json
+        .pointer("/data/attributes/columns")
+        .and_then(Json::as_array)
+        .ok_or("Datadog answered without columns, which is no answer to a scalar query")?;
+    let is_group = |column: &&Json| column.get("type").and_then(Json::as_str) == Some("group");
+    let groups: Vec<&[Json]> = columns.iter().filter(is_group).map(values).collect();
+    let numbers = columns.iter().find(|column| !is_group(column));
+    if let Some(column) = numbers
+        && !column.get("values").is_some_and(Json::is_array)
+    {
+        return Err("Datadog answered with a column that has no list of values".to_owned());
+    }
+    let numbers = numbers.map(values).unwrap_or_default();
+    if groups.is_empty() {
+        let value = numbers.first().filter(|value| !value.is_null()).map(number).transpose()?;
+        return Ok(Measured { value: value.unwrap_or(Value::Nil), metadata: BTreeMap::new() });
+    }
+    grouped(&groups, numbers)
+}
+
+/// A number for each group that has one, and the names of the groups for people.
+fn grouped(groups: &[&[Json]], numbers: &[Json]) -> Result<Measured, String> {
+    let mut named = Vec::new();
+    for (index, value) in numbers.iter().enumerate().filter(|(_, value)| !value.is_null()) {
+        let tags = groups.iter().filter_map(|column| column.get(index)).flat_map(|tags| match tags {
+            Json::Array(tags) => tags.iter().filter_map(Json::as_str).collect::<Vec<_>>(),
+            other => other.as_str().into_iter().collect(),
+        });
+        let measured = value.as_f64().ok_or_else(|| not_a_number(value))?;
+        named.push((tags.collect::<Vec<_>>().join(","), measured));
+    }
+    let values = named.iter().map(|(_, value)| Value::Float(*value)).collect();
+    // People look for the group that is too high.
+    named.sort_by(|(_, one), (_, other)| other.total_cmp(one));
+    let mut metadata = BTreeMap::new();
+    if named.len() > GROUPS {
+        named.truncate(GROUPS);
+        metadata.insert("groups_truncated".to_owned(), "true".to_owned());
+    }
+    let told: Vec<Json> = named.iter().map(|(name, value)| json!({"name": name, "value": value})).collect();
+    metadata.insert("groups".to_owned(), Json::from(told).to_string());
+    Ok(Measured { value: Value::List(values), metadata })
+}
+
+fn values(column: &Json) -> &[Json] {
+    column.get("values").and_then(Json::as_array).map(Vec::as_slice).unwrap_or_default()
+}
+
+fn number(value: &Json) -> Result<Value, String> {
+    value.as_f64().map(Value::Float).ok_or_else(|| not_a_number(value))
+}
+
+fn not_a_number(value: &Json) -> String {
+    format!("Datadog answered with {value} where a number is wanted")
+}

@@ -1,0 +1,93 @@
+//! InfluxDB 2: the values of a Flux query, which come as CSV with notes on the type of each column.
+
+mod table;
+
+use std::collections::BTreeMap;
+use std::time::Duration;
+
+use form_urlencoded::Serializer;
+use serde_json::{Value as Json, json};
+
+use super::answers::{Service, text_at};
+use super::settings::{self, Fields};
+use super::{Answer, Method, Provider, Request, SecretPlace, SecretWanted, Setting, Step, Trust};
+use crate::expression::Value;
+use crate::gauge::Measured;
+use crate::rules::Flaw;
+
+/// The Secret beside the controller, unless a template names one.
+const SECRET: &str = "influxdb";
+/// How long an answer is waited for.
+const TIMEOUT: Duration = Duration::from_secs(30);
+
+struct Influx {
+    query: String,
+    secret: String,
+}
+
+/// Reads the settings under this path.
+pub fn read(field: &str, settings: &Json) -> Result<Box<dyn Provider>, Vec<Flaw>> {
+    let mut fields = Fields::read(field, settings);
+    let secret = fields.text("profile").unwrap_or_else(|| SECRET.to_owned());
+    let query = fields.needed_text("query", "write what is asked, in Flux");
+    let provider: Box<dyn Provider> = Box::new(Influx { query, secret });
+    fields.finish(provider)
+}
+
+impl Provider for Influx {
+    fn secret(&self) -> Option<SecretWanted> {
+        Some(SecretWanted { name: self.secret.clone(), place: SecretPlace::Controller, optional: false })
+    }
+
+    fn step(&self, setting: &Setting<'_>, answers: &[Answer]) -> Result<Step, String> {
+        let entry = |name: &str| {
+            let text = setting.secret.get(name).map(|text| text.trim()).filter(|text| !text.is_empty());
+            text.ok_or_else(|| format!("the Secret {} beside the controller has no {name}", self.secret))
+        };
+        let (address, token, org) = (entry("address")?, entry("authToken")?, entry("org")?);
+        let address = settings::address(address).map_err(|what| {
+            format!("address in the Secret {} beside the controller is {what}", self.secret)
+        })?;
+        let Some(answer) = answers.first() else {
+            return Ok(Step::Ask(self.request(&address, token, org)));
+        };
+        let credentials = format!("authToken and org in the Secret {} beside the controller", self.secret);
+        let service = Service { name: "InfluxDB", credentials: &credentials, secrets: &[token] };
+        if !(200..300).contains(&answer.status) {
+            let json: Option<Json> = serde_json::from_slice(&answer.body).ok();
+            return Err(service.refusal(answer, json.and_then(|json| text_at(&json, "/message"))));
+        }
+        let values = table::values(&answer.body).map_err(|what| match what {
+            table::Wrong::Said(words) => {
+                format!("InfluxDB could not answer the query: {}", service.quote(&words))
+            }
+            table::Wrong::Unreadable(what) => format!("InfluxDB's answer cannot be read: {what}"),
+        })?;
+        if values.is_empty() {
+            return Err("the Flux query has no results".to_owned());
+        }
+        Ok(Step::Done(Measured { value: Value::List(values), metadata: BTreeMap::new() }))
+    }
+}
+
+impl Influx {
+    fn request(&self, address: &str, token: &str, org: &str) -> Request {
+        let query = Serializer::new(String::new()).append_pair("org", org).finish();
+        let dialect =
+            json!({"annotations": ["datatype", "group", "default"], "delimiter": ",", "header": true});
+        let body = json!({"dialect": dialect, "query": self.query, "type": "flux"});
+        let headers = [
+            ("Authorization", format!("Token {token}")),
+            ("Content-Type", "application/json".to_owned()),
+            ("Accept", "application/csv".to_owned()),
+        ];
+        Request {
+            method: Method::Post,
+            url: format!("{address}/api/v2/query?{query}"),
+            headers: headers.map(|(name, value)| (name.to_owned(), value)).to_vec(),
+            body: Some(body.to_string()),
+            timeout: TIMEOUT,
+            trust: Trust::default(),
+        }
+    }
+}

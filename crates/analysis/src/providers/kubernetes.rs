@@ -1,0 +1,155 @@
+//! The cluster itself as a provider: an expression over the workload, its pods and one object that the settings name.
+//! What it sees is handed in ([`Facts`]); nothing is asked of a server here.
+
+use std::collections::BTreeMap;
+
+use cel::Value as Cel;
+use jiff::Timestamp;
+use serde_json::Value as Json;
+
+use super::cel::{Program, Sizes, from_json};
+use super::settings::Fields;
+use crate::gauge::Measured;
+use crate::rules::Flaw;
+
+/// The names that an expression may use.
+const VARIABLES: [&str; 7] = ["workload", "pods", "updated", "object", "target", "stable", "now"];
+
+/// An expression, and the object that it needs.
+#[derive(Debug)]
+pub struct Kubernetes {
+    program: Program,
+    object: Option<ObjectWanted>,
+}
+
+/// An object that an expression looks at.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct ObjectWanted {
+    /// Its API version, such as `postgresql.cnpg.io/v1`.
+    pub api_version: String,
+    /// Its kind.
+    pub kind: String,
+    /// Its name.
+    pub name: String,
+    /// Its namespace, if that is written.
+    pub namespace: Option<String>,
+}
+
+impl ObjectWanted {
+    /// The object of a run may be in the run's own namespace only: a template gives nobody a look into another one.
+    pub fn check(&self, run: &str) -> Result<(), String> {
+        match &self.namespace {
+            Some(written) if written != run => Err(format!(
+                "{} {} is in the namespace {written}, and a run in {run} may look at objects of its own namespace only",
+                self.kind, self.name
+            )),
+            Some(_) | None => Ok(()),
+        }
+    }
+}
+
+/// What an expression sees.
+#[derive(Clone, Copy, Debug)]
+pub struct Facts<'a> {
+    /// The workload.
+    pub workload: &'a Json,
+    /// All its pods.
+    pub pods: &'a [Json],
+    /// Those on the wanted revision.
+    pub updated: &'a [Json],
+    /// The object that the settings name; none if it does not exist.
+    pub object: Option<&'a Json>,
+    /// The revision that is wanted.
+    pub target: &'a str,
+    /// The revision that ran before.
+    pub stable: &'a str,
+    /// The time.
+    pub now: Timestamp,
+}
+
+/// Reads the settings under this path.
+pub fn read(field: &str, settings: &Json) -> Result<Kubernetes, Vec<Flaw>> {
+    let mut fields = Fields::read(field, settings);
+    let text = fields.needed_text("expression", "write what is measured, in CEL");
+    let object = fields.object("object").map(|mut named| {
+        let wanted = object(&mut named);
+        fields.absorb(named);
+        wanted
+    });
+    // Without a text there is a flaw already.
+    let text = if text.is_empty() { "null" } else { &text };
+    let program = Program::compile(text, &VARIABLES);
+    match &program {
+        Ok(program) if program.uses("object") && object.is_none() => {
+            fields.flaw("object", "the expression uses object: name the one that it is about");
+        }
+        Ok(_) => {}
+        Err(what) => fields.flaw("expression", what.as_str()),
+    }
+    let program = fields.finish(program)?;
+    let program = program.map_err(|what| vec![Flaw { field: format!("{field}.expression"), what }])?;
+    Ok(Kubernetes { program, object })
+}
+
+fn object(fields: &mut Fields<'_>) -> ObjectWanted {
+    let wanted = ObjectWanted {
+        api_version: fields.needed_text("apiVersion", "write the API version of the object, such as apps/v1"),
+        kind: fields.needed_text("kind", "write the kind of the object"),
+        name: fields.needed_text("name", "name the object"),
+        namespace: fields.text("namespace"),
+    };
+    if wanted.api_version == "v1" && wanted.kind == "Secret" {
+        fields.flaw(
+            "kind",
+            "a Secret cannot be measured: what is measured is written into the status of a run",
+        );
+    }
+    wanted
+}
+
+impl Kubernetes {
+    /// The object that has to be handed in.
+    pub fn object(&self) -> Option<&ObjectWanted> {
+        self.object.as_ref()
+    }
+
+    /// Whether the pods have to be handed in.
+    pub fn needs_pods(&self) -> bool {
+        self.program.uses("pods") || self.program.uses("updated")
+    }
+
+    /// Measures once.
+    pub fn evaluate(&self, facts: &Facts<'_>) -> Result<Measured, String> {
+        let mut sizes = Sizes::default();
+        let mut variables = Vec::new();
+        for name in VARIABLES.into_iter().filter(|name| self.program.uses(name)) {
+            let value = match name {
+                "workload" => {
+                    sizes.add(facts.workload);
+                    from_json(facts.workload)
+                }
+                "pods" => list(facts.pods, &mut sizes),
+                "updated" => list(facts.updated, &mut sizes),
+                "object" => {
+                    let object = facts.object.unwrap_or(&Json::Null);
+                    sizes.add(object);
+                    from_json(object)
+                }
+                "target" => Cel::from(facts.target),
+                "stable" => Cel::from(facts.stable),
+                _ => Cel::Int(facts.now.as_second()),
+            };
+            variables.push((name, value));
+        }
+        let value = self
+            .program
+            .evaluate(&variables, &sizes)
+            .map_err(|what| format!("the expression has no value: {what}"))?;
+        Ok(Measured { value, metadata: BTreeMap::new() })
+    }
+}
+
+fn list(objects: &[Json], sizes: &mut Sizes) -> Cel {
+    sizes.add_all(objects);
+    Cel::from(objects.iter().map(from_json).collect::<Vec<_>>())
+}
