@@ -1,7 +1,7 @@
 //! One look at one run: takes in what was measured since the last look, and says what is to be asked now and when to look
 //! again. Pure: whoever holds a clock and can ask calls it.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 
 use jiff::{SignedDuration, Timestamp};
 use windlass_api::analysis::{AnalysisRunSpec, AnalysisRunStatus, Measurement, Metric, MetricResult, Phase};
@@ -50,13 +50,23 @@ pub struct Ask {
     pub about: About,
 }
 
-/// Looks at a run. `asked`: the metrics whose answers are on their way.
+/// What is known besides the run itself.
+#[derive(Clone, Copy)]
+pub struct News<'a> {
+    /// What came of questions.
+    pub answers: &'a [Answered],
+    /// The metrics whose answers are on their way.
+    pub asked: &'a BTreeSet<String>,
+    /// Whether a measurement that takes longer, known by what its provider said of it, may be over already.
+    pub over: &'a dyn Fn(&BTreeMap<String, String>) -> bool,
+}
+
+/// Looks at a run.
 pub fn attend(
     run: &RunIdentity,
     spec: &AnalysisRunSpec,
     status: &AnalysisRunStatus,
-    answers: &[Answered],
-    asked: &BTreeSet<String>,
+    News { answers, asked, over: may_be_over }: News<'_>,
     now: Timestamp,
 ) -> Attended {
     let mut status = status.clone();
@@ -82,10 +92,28 @@ pub fn attend(
     if status.phase.is_completed() {
         return over(spec, status, now);
     }
-    let (due, wake) = agenda(&rules, &status, spec.terminate, now);
+    let (mut due, wake) = agenda(&rules, &status, spec.terminate, now);
+    due.extend(early(&rules, &status, may_be_over, &due, now));
     let ask = due.into_iter().filter(|(index, _)| !asked.contains(&rules[*index].name));
     let ask = ask.filter_map(|(index, due)| ask_for(&spec.metrics[index], &status, due)).collect();
     Attended { status, ask, wake, expired: false }
+}
+
+/// Measurements that take longer and are over sooner than was thought.
+fn early(
+    rules: &[Rules],
+    status: &AnalysisRunStatus,
+    may_be_over: &dyn Fn(&BTreeMap<String, String>) -> bool,
+    due: &[(usize, Due)],
+    now: Timestamp,
+) -> Vec<(usize, Due)> {
+    let is_early = |(index, rules): (usize, &Rules)| {
+        let result = status.metric_results.iter().find(|result| result.name == rules.name)?;
+        let last = result.measurements.last().filter(|last| last.finished_at.is_none())?;
+        let known = due.iter().any(|(other, _)| *other == index);
+        (!known && may_be_over(&last.metadata)).then_some((index, Due::Resume(now)))
+    };
+    rules.iter().enumerate().filter_map(is_early).collect()
 }
 
 fn over(spec: &AnalysisRunSpec, status: AnalysisRunStatus, now: Timestamp) -> Attended {

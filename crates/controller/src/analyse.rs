@@ -1,11 +1,12 @@
 //! Looks at one run of an analysis: stores what was measured, asks what is due, says when to look again. Nobody waits
 //! for an answer here, so a slow provider holds up nobody else.
 
+use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use jiff::Timestamp;
 use tokio::time::Instant;
-use windlass_analysis::attend::{Answered, Ask, Attended, attend};
+use windlass_analysis::attend::{Answered, Ask, Attended, News, attend};
 use windlass_analysis::gauge::{Question, RunIdentity, Subject};
 use windlass_api::analysis::{AnalysisRun, AnalysisRunStatus, Phase};
 use windlass_api::{EventKind, EventText, Front};
@@ -14,6 +15,7 @@ use windlass_engine::{RolloutName, Seen};
 use crate::cache::{Index, Job, Key, controller};
 use crate::doubt::Object;
 use crate::event::event;
+use crate::job::JOB_NAME;
 use crate::reconcile::{Context, WRITES_IN_A_ROW, instant};
 use crate::writer::WriteError;
 
@@ -85,7 +87,12 @@ async fn look_once(context: &Context, key: &Key, run: &Arc<AnalysisRun>) -> Resu
     let (open, answers) = context.asked().of(key, &uid);
     let before = run.status.clone().unwrap_or_default();
     let identity = RunIdentity { namespace: key.namespace.clone(), name: key.name.clone(), uid: uid.clone() };
-    let Attended { status, ask, wake, expired } = attend(&identity, &run.spec, &before, &answers, &open, now);
+    let over = |metadata: &BTreeMap<String, String>| {
+        let job = metadata.get(JOB_NAME);
+        job.is_some_and(|job| context.caches().read().analyses().is_job_over(key, job))
+    };
+    let news = News { answers: &answers, asked: &open, over: &over };
+    let Attended { status, ask, wake, expired } = attend(&identity, &run.spec, &before, news, now);
     if expired {
         tracing::info!(namespace = key.namespace, run = key.name, "its time is over: deleted");
         context.writer().delete_run(run).await?;

@@ -7,6 +7,7 @@ use std::sync::Arc;
 use futures::{StreamExt, pin_mut};
 use k8s_openapi::NamespaceResourceScope;
 use k8s_openapi::api::apps::v1::{ControllerRevision, StatefulSet};
+use k8s_openapi::api::batch::v1::Job as BatchJob;
 use k8s_openapi::api::core::v1::Pod;
 use kube::runtime::WatchStreamExt;
 use kube::runtime::watcher::{self, Event, watcher};
@@ -16,6 +17,7 @@ use windlass_api::analysis::{AnalysisRun, AnalysisTemplate, ClusterAnalysisTempl
 use windlass_api::rollout_plugin::RolloutPlugin;
 
 use crate::cache::{Cached, Caches, Job, Key, Kind, Scope};
+use crate::job::{RUN_UID_LABEL, outcome};
 use crate::queue::Queue;
 use crate::slim::{Slim, Slimmed};
 
@@ -35,6 +37,7 @@ pub(crate) fn spawn(
     parts.spawn(follow::<Pod>(api(client, scope), Arc::clone(caches), Arc::clone(queue)));
     parts.spawn(follow::<ControllerRevision>(api(client, scope), Arc::clone(caches), Arc::clone(queue)));
     if caches.watches(Kind::AnalysisRuns) {
+        parts.spawn(follow_jobs(api(client, scope), Arc::clone(caches), Arc::clone(queue)));
         parts.spawn(follow::<AnalysisRun>(api(client, scope), Arc::clone(caches), Arc::clone(queue)));
     }
     if caches.watches(Kind::Templates) {
@@ -54,6 +57,34 @@ where
         Scope::Cluster => Api::all(client.clone()),
         Scope::Namespace(namespace) => Api::namespaced(client.clone(), namespace),
     }
+}
+
+/// Follows the Jobs of analyses: one that is over is looked at without delay. Nothing else rests on it, so a cluster that
+/// does not let us watch Jobs is served all the same.
+async fn follow_jobs(api: Api<BatchJob>, caches: Arc<Caches>, queue: Arc<Queue>) -> &'static str {
+    let ours = watcher::Config::default().labels(RUN_UID_LABEL).page_size(PAGE);
+    let stream = watcher(api, ours).default_backoff();
+    pin_mut!(stream);
+    while let Some(event) = stream.next().await {
+        let (job, gone) = match event {
+            Ok(Event::Apply(job) | Event::InitApply(job)) => (job, false),
+            Ok(Event::Delete(job)) => (job, true),
+            Ok(Event::Init | Event::InitDone) => continue,
+            Err(error) => {
+                tracing::debug!(%error, "watch of jobs failed; trying again");
+                continue;
+            }
+        };
+        let mut owners = job.metadata.owner_references.iter().flatten();
+        let Some(run) = owners.find(|owner| owner.kind == "AnalysisRun") else { continue };
+        if gone || outcome(&job).is_some() {
+            let Key { namespace, name } = Key::of(&job.metadata);
+            let run = Key { namespace, name: run.name.clone() };
+            let jobs = caches.write().job_is_over(run, name);
+            queue.add_all(jobs);
+        }
+    }
+    "watch of jobs"
 }
 
 async fn follow<K>(api: Api<Slim<K>>, caches: Arc<Caches>, queue: Arc<Queue>) -> &'static str

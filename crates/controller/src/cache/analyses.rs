@@ -16,6 +16,8 @@ pub(crate) struct Analyses {
     runs: Kept<Key, AnalysisRun>,
     runs_by_owner: BTreeMap<String, BTreeSet<Key>>,
     templates: Kept<Key, AnalysisTemplateSpec>,
+    /// The Jobs of a run that are over, by name.
+    jobs_over: BTreeMap<Key, BTreeSet<String>>,
 }
 
 impl Analyses {
@@ -43,6 +45,7 @@ impl Analyses {
 
     /// The run that is forgotten.
     pub(crate) fn forget_run(&mut self, key: &Key) -> Option<Arc<AnalysisRun>> {
+        self.jobs_over.remove(key);
         let run = self.runs.forget(key)?;
         if let Some((_, uid)) = controller(&run)
             && let Some(keys) = self.runs_by_owner.get_mut(&uid)
@@ -53,6 +56,15 @@ impl Analyses {
             }
         }
         Some(run)
+    }
+
+    /// A Job of a run is over, or gone.
+    pub(crate) fn job_is_over(&mut self, run: Key, job: String) {
+        self.jobs_over.entry(run).or_default().insert(job);
+    }
+
+    pub(crate) fn is_job_over(&self, run: &Key, job: &str) -> bool {
+        self.jobs_over.get(run).is_some_and(|jobs| jobs.contains(job))
     }
 
     /// True when this is news. A template of the whole cluster has no namespace.

@@ -61,6 +61,12 @@ impl Index {
         jobs
     }
 
+    /// A Job of a run is over, or gone.
+    pub(crate) fn job_is_over(&mut self, run: Key, job: String) -> Vec<Job> {
+        self.analyses.job_is_over(run.clone(), job);
+        vec![Job::Analysis(run)]
+    }
+
     pub(crate) fn keep_template(&mut self, key: Key, version: u64, spec: AnalysisTemplateSpec) -> Vec<Job> {
         let namespace = key.namespace.clone();
         let news = self.analyses.keep_template(key, version, spec);
