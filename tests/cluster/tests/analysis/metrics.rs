@@ -12,7 +12,7 @@ fn error_rate(revision: &str) -> String {
 async fn until_measured(prometheus: &Prometheus, revision: &str, expected: f64) {
     let query = error_rate(revision);
     until(&format!("{revision} has an error rate of {expected}"), async || {
-        let values = prometheus.ask(&query).await.expect("Prometheus answers");
+        let values = prometheus.ask(&query).await.unwrap();
         values.iter().any(|value| (value - expected).abs() < 0.001).then_some(())
     })
     .await;
