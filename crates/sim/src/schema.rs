@@ -156,7 +156,21 @@ pub(crate) struct Flaw {
 pub(crate) fn validate(schema: &Value, object: &Value) -> Vec<Flaw> {
     let mut flaws = Vec::new();
     check(schema, object, &Path::Top, &mut flaws);
+    let blocks = |flaw: &Flaw| matches!(flaw.reason, "FieldValueTypeInvalid" | "FieldValueRequired");
+    if flaws.iter().any(blocks) && has_rules(schema) {
+        let why = "Invalid value: null: some validation rules were not checked because the object was invalid; \
+                   correct the existing errors to complete validation";
+        flaws.push(Flaw { field: "<nil>".to_owned(), reason: "FieldValueInvalid", why: why.to_owned() });
+    }
     flaws
+}
+
+/// Whether there are rules in CEL, which a server leaves alone once something more basic is wrong.
+fn has_rules(schema: &Value) -> bool {
+    match schema {
+        Value::Object(map) => map.contains_key("x-kubernetes-validations") || map.values().any(has_rules),
+        _ => false,
+    }
 }
 
 fn check(schema: &Value, value: &Value, path: &Path<'_>, flaws: &mut Vec<Flaw>) {
@@ -173,12 +187,8 @@ fn check(schema: &Value, value: &Value, path: &Path<'_>, flaws: &mut Vec<Flaw>) 
     };
     if !fits {
         let expected = if either { "integer,string" } else { said };
-        // A status is checked by itself, so its fields are named from there.
-        let field = path.to_string();
-        let named = field.strip_prefix("status.").unwrap_or(&field);
-        let why =
-            format!("Invalid value: \"{found}\": {named} in body must be of type {expected}: \"{found}\"");
-        flaws.push(Flaw { field, reason: "FieldValueTypeInvalid", why });
+        let broken = format!("must be of type {expected}: \"{found}\"");
+        flaws.push(invalid(path, "FieldValueTypeInvalid", &format!("\"{found}\""), &broken));
         return;
     }
     check_bounds(schema, value, path, flaws);
@@ -187,22 +197,28 @@ fn check(schema: &Value, value: &Value, path: &Path<'_>, flaws: &mut Vec<Flaw>) 
 
 /// The smallest number and the shortest text that are taken.
 fn check_bounds(schema: &Value, value: &Value, path: &Path<'_>, flaws: &mut Vec<Flaw>) {
-    let least = |word: &str| schema.get(word).and_then(Value::as_f64);
     let broken = match value {
-        Value::Number(number) => least("minimum")
+        Value::Number(number) => schema
+            .get("minimum")
+            .and_then(Value::as_f64)
             .filter(|least| number.as_f64().is_some_and(|number| number < *least))
-            .map(|least| format!("{number}: {path} in body should be greater than or equal to {least}")),
-        Value::String(text) => least("minLength")
-            .filter(|_| text.is_empty())
-            .map(|least| format!("{value}: {path} in body should be at least {least} chars long")),
+            .map(|least| format!("should be greater than or equal to {least}")),
+        Value::String(text) => schema
+            .get("minLength")
+            .and_then(Value::as_u64)
+            .filter(|least| (text.chars().count() as u64) < *least)
+            .map(|least| format!("should be at least {least} chars long")),
         _ => None,
     };
-    let flaw = |why: String| Flaw {
-        field: path.to_string(),
-        reason: "FieldValueInvalid",
-        why: format!("Invalid value: {why}"),
-    };
-    flaws.extend(broken.map(flaw));
+    flaws.extend(broken.map(|broken| invalid(path, "FieldValueInvalid", &value.to_string(), &broken)));
+}
+
+/// A status is checked by itself, so its fields are named from there.
+fn invalid(path: &Path<'_>, reason: &'static str, value: &str, broken: &str) -> Flaw {
+    let field = path.to_string();
+    let named = field.strip_prefix("status.").unwrap_or(&field);
+    let why = format!("Invalid value: {value}: {named} in body {broken}");
+    Flaw { field, reason, why }
 }
 
 fn check_below(schema: &Value, value: &Value, path: &Path<'_>, flaws: &mut Vec<Flaw>) {

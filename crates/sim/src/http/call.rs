@@ -160,8 +160,8 @@ impl Call {
                 _ => Err(not_allowed()),
             },
             None => on_one(request, resource, key, Part::Whole),
-            Some("scale") if resource.is_custom() => Err(Refusal::not_found(resource, &key.name)),
             Some("status") if resource.has_status() => on_one(request, resource, key, Part::Status),
+            Some("scale" | "status") if resource.is_custom() => Err(Refusal::not_found(resource, &key.name)),
             Some("finalize") if resource == Resource::Namespaces => {
                 on_one(request, resource, key, Part::Finalizers)
             }

@@ -3,3 +3,5 @@
 #![expect(clippy::unwrap_used, reason = "this is test code")]
 
 mod definitions;
+mod jobs;
+mod metrics;

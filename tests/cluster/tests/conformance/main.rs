@@ -5,6 +5,7 @@
 #![expect(clippy::needless_pass_by_value, reason = "bodies are written where they are sent")]
 
 mod admission;
+mod analysis;
 mod applies;
 mod ask;
 mod custom;
@@ -34,6 +35,7 @@ fn cases() -> Vec<Case> {
         watches::cases(),
         deletions::cases(),
         custom::cases(),
+        analysis::cases(),
         pods::cases(),
         admission::cases(),
     ]

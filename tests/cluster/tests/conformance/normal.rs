@@ -119,6 +119,10 @@ impl Names {
         match value {
             Value::Object(map) => {
                 let is_list = map.contains_key("items") || map.contains_key("rows");
+                // Custom resources are discovered in no order.
+                if let Some(Value::Array(resources)) = map.get_mut("resources") {
+                    resources.sort_by_key(|resource| resource["name"].to_string());
+                }
                 if let Some(Value::Object(meta)) = map.get_mut("metadata") {
                     meta.remove("managedFields");
                     meta.remove("selfLink");
