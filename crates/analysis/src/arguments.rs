@@ -177,7 +177,8 @@ impl Filling<'_> {
     fn unknown(&self, tag: &str) -> ArgumentError {
         let hint = if tag.starts_with("args.") {
             let declared: Vec<&str> = self.values.keys().map(String::as_str).collect();
-            format!("declare it in args (declared: {})", declared.join(", "))
+            let declared = if declared.is_empty() { "nothing".to_owned() } else { declared.join(", ") };
+            format!("declare it in args (declared: {declared})")
         } else if matches!(tag, "pod.name" | "pod.ordinal") {
             "it stands for a pod only in a metric with forEachPod: {}".to_owned()
         } else if tag.starts_with("pod.") {

@@ -1,5 +1,6 @@
 //! The command line: definitions only.
 
+mod analyze;
 mod simulate;
 
 use std::net::SocketAddr;
@@ -9,6 +10,7 @@ use clap::{Args, Parser, Subcommand, ValueEnum};
 use clap_complete::Shell;
 use windlass_workloads::{DEFAULT_IDENTITY, Holder};
 
+pub(crate) use self::analyze::{AnalyzeArguments, AnalyzeOutput, SecretValue};
 pub(crate) use self::simulate::{Failing, Image, SimulateArguments, SimulateOutput};
 
 /// Progressive delivery for the Kubernetes workloads that hold data: a new version enters step by step, holds at each
@@ -29,15 +31,17 @@ Examples:
   windlass controller                         serve rollouts
   windlass plan -f web.yaml                   what will a rollout do?
   windlass simulate -f web.yaml               play it, without a cluster
+  windlass analyze -f template.yaml           measure what a template measures, once
   kubectl windlass get web --watch            see a rollout move
   kubectl windlass why web                    why is nothing happening?
   kubectl windlass doctor                     is it installed right?
 
 Exit codes:
   0  done; with `status`: healthy; with `doctor`: all is well; with `plan`: it can be carried out;
-     with `simulate`: it ended well
-  1  something went wrong; with `doctor` and `plan`: something is wrong; with `simulate`: it did not end well
-  2  the command line is wrong
+     with `simulate`: it ended well; with `analyze`: every value is good
+  1  something went wrong; with `doctor` and `plan`: something is wrong; with `simulate`: it did not end well;
+     with `analyze`: a value is bad, or there is none
+  2  the command line is wrong; with `analyze` also: of a value nobody can tell
   3  degraded (`status`)
   4  timed out (`status`)
   5  waits for a person (`status`)";
@@ -85,6 +89,9 @@ pub(crate) enum Command {
     /// Play a rollout in a cluster in memory, hours in milliseconds: what happens when, and does it keep its budgets?
     #[command(after_help = simulate::HELP)]
     Simulate(SimulateArguments),
+    /// Measure what an analysis template measures, once, against the real provider, and judge it; needs no cluster
+    #[command(after_help = analyze::HELP)]
+    Analyze(AnalyzeArguments),
     /// Print a completion script for a shell
     #[command(after_help = "Example:\n  source <(windlass completion bash)")]
     Completion {

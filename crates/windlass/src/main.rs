@@ -1,6 +1,7 @@
 //! The one binary: `windlass controller` serves rollouts, and called as `kubectl-windlass` it is the `kubectl windlass`
 //! plugin. The commands are the same under both names.
 
+mod analyze;
 mod cli;
 mod connect;
 mod controller;
@@ -49,6 +50,7 @@ fn run(cli: Cli) -> Result<ExitCode, Failure> {
         Command::Rights => manifests::rights(),
         Command::Plan(arguments) => plan::run(&cli.connection, &arguments),
         Command::Simulate(arguments) => simulate::run(&cli.connection, &arguments),
+        Command::Analyze(arguments) => analyze::run(&arguments),
         Command::Completion { shell } => manifests::completion(shell),
         Command::Demo(arguments) => demo::run(&arguments),
         Command::Sim(command) => sim::run(&command),

@@ -36,6 +36,7 @@ macro_rules! documents {
 
 documents! {
     every_command_of_the_readme_runs: "README.md",
+    every_command_of_analyze_runs: "docs/analyze.md",
     every_command_of_canary_runs: "docs/canary.md",
     every_command_of_coming_from_argo_runs: "docs/coming-from-argo.md",
     every_command_of_dependencies_runs: "docs/dependencies.md",
@@ -46,6 +47,7 @@ documents! {
     every_command_of_metrics_runs: "docs/metrics.md",
     every_command_of_operate_runs: "docs/operate.md",
     every_command_of_plan_runs: "docs/plan.md",
+    every_command_of_providers_runs: "docs/providers.md",
     every_command_of_security_runs: "docs/security.md",
     every_command_of_simulate_runs: "docs/simulate.md",
     every_command_of_simulator_runs: "docs/simulator.md",
@@ -400,8 +402,14 @@ fn is_code(word: &str) -> bool {
 #[test]
 fn every_dependency_has_its_reason() {
     let reasons = read("docs/dependencies.md");
-    let manifests =
-        ["crates/api", "crates/controller", "crates/engine", "crates/windlass", "crates/workloads"];
+    let manifests = [
+        "crates/analysis",
+        "crates/api",
+        "crates/controller",
+        "crates/engine",
+        "crates/windlass",
+        "crates/workloads",
+    ];
     for manifest in manifests {
         let text = read(&format!("{manifest}/Cargo.toml"));
         let names =

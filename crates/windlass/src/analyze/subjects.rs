@@ -1,0 +1,351 @@
+//! What is to be measured: templates put together, arguments given, metrics chosen, everything checked. Pure. What is
+//! wrong is told with the line that it stands in.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use windlass_analysis::gauge::{About, Filled, Question, RunIdentity, Subject as Workload};
+use windlass_analysis::providers::{self, Settings};
+use windlass_analysis::redact::Redactor;
+use windlass_analysis::rules::{self, Conditions, Flaw};
+use windlass_analysis::suggest::did_you_mean;
+use windlass_analysis::templates::{TemplateError, flatten};
+use windlass_api::analysis::{AnalysisTemplateSpec, Argument, Metric, TemplateReference};
+
+use super::secrets::Secrets;
+use crate::cli::AnalyzeArguments;
+use crate::failure::Failure;
+use crate::files::{Found, Manifests, Place};
+
+/// A template or a run, and its metrics.
+pub(crate) struct Subject {
+    pub(crate) kind: &'static str,
+    pub(crate) name: String,
+    pub(crate) place: Place,
+    pub(crate) metrics: Vec<Measurable>,
+    pub(crate) redactor: Redactor,
+}
+
+/// A metric that is ready to be asked.
+pub(crate) struct Measurable {
+    pub(crate) name: String,
+    pub(crate) dry_run: bool,
+    pub(crate) conditions: Conditions,
+    pub(crate) asked: Asked,
+}
+
+/// How a metric is asked.
+pub(crate) enum Asked {
+    Once(Settings),
+    PerPod(BTreeMap<String, Settings>),
+}
+
+/// A document that has metrics.
+struct Document<'a> {
+    kind: &'static str,
+    name: String,
+    spec: AnalysisTemplateSpec,
+    place: Place,
+    place_of: Box<dyn Fn(&str) -> Place + 'a>,
+    /// How others refer to it; nobody refers to a run.
+    reference: Option<TemplateReference>,
+}
+
+impl<'a> Document<'a> {
+    fn new<T>(
+        kind: &'static str,
+        name: Option<&str>,
+        spec: AnalysisTemplateSpec,
+        found: &'a Found<T>,
+        cluster_scope: Option<bool>,
+    ) -> Self {
+        let name = name.unwrap_or_default().to_owned();
+        let reference = cluster_scope
+            .map(|cluster_scope| TemplateReference { template_name: name.clone(), cluster_scope });
+        let place_of = Box::new(|path: &str| found.place_of(path));
+        Self { kind, name, spec, place: found.place.clone(), place_of, reference }
+    }
+}
+
+/// Everything that is to be measured, or what is wrong with it.
+pub(crate) fn subjects(
+    manifests: &Manifests,
+    arguments: &AnalyzeArguments,
+    secrets: &Secrets,
+) -> Result<Vec<Subject>, Failure> {
+    let documents = documents(manifests);
+    if documents.is_empty() {
+        return Err(Failure::Manifests(format!(
+            "there is nothing to measure in the files, which have {}; expected a document with apiVersion: \
+             argoproj.io/v1alpha1 and kind: AnalysisTemplate, ClusterAnalysisTemplate or AnalysisRun",
+            manifests.words()
+        )));
+    }
+    let making = Making { documents: &documents, arguments, secrets };
+    let specs = making.specs()?;
+    making.known_names(&specs)?;
+    let (mut subjects, mut wrong) = (Vec::new(), Vec::new());
+    for (document, spec) in &specs {
+        match making.subject(document, spec)? {
+            Ok(subject) => subjects.push(subject),
+            Err(mut flaws) => wrong.append(&mut flaws),
+        }
+    }
+    if wrong.is_empty() { Ok(subjects) } else { Err(Failure::Manifests(wrong.join("\n       "))) }
+}
+
+fn documents(manifests: &Manifests) -> Vec<Document<'_>> {
+    let mut documents = Vec::new();
+    for found in &manifests.templates {
+        let (name, spec) = (found.object.metadata.name.as_deref(), found.object.spec.clone());
+        documents.push(Document::new("AnalysisTemplate", name, spec, found, Some(false)));
+    }
+    for found in &manifests.cluster_templates {
+        let (name, spec) = (found.object.metadata.name.as_deref(), found.object.spec.template.clone());
+        documents.push(Document::new("ClusterAnalysisTemplate", name, spec, found, Some(true)));
+    }
+    for found in &manifests.runs {
+        let run = &found.object.spec;
+        let spec = AnalysisTemplateSpec {
+            metrics: run.metrics.clone(),
+            args: run.args.clone(),
+            dry_run: run.dry_run.clone(),
+            measurement_retention: run.measurement_retention.clone(),
+            templates: Vec::new(),
+        };
+        documents.push(Document::new(
+            "AnalysisRun",
+            found.object.metadata.name.as_deref(),
+            spec,
+            found,
+            None,
+        ));
+    }
+    documents
+}
+
+/// What is wrong, each with its place.
+type Wrong = Vec<String>;
+
+struct Making<'a> {
+    documents: &'a [Document<'a>],
+    arguments: &'a AnalyzeArguments,
+    secrets: &'a Secrets,
+}
+
+impl<'a> Making<'a> {
+    /// Each document that is measured by itself, with all that it refers to.
+    fn specs(&self) -> Result<Vec<(&'a Document<'a>, AnalysisTemplateSpec)>, Failure> {
+        let known: BTreeMap<TemplateReference, AnalysisTemplateSpec> =
+            self.documents.iter().filter_map(|it| Some((it.reference.clone()?, it.spec.clone()))).collect();
+        let referred: BTreeSet<&TemplateReference> =
+            self.documents.iter().flat_map(|it| &it.spec.templates).collect();
+        let (mut specs, mut wrong) = (Vec::new(), Wrong::new());
+        for document in self.documents {
+            let Some(reference) = &document.reference else {
+                specs.push((document, document.spec.clone()));
+                continue;
+            };
+            match flatten(std::slice::from_ref(reference), &known) {
+                Ok(spec) if !referred.contains(reference) => specs.push((document, spec)),
+                // It is measured as part of another one.
+                Ok(_) => {}
+                Err(error) => wrong.push(format!("{}: {error}", self.place_of_error(document, &error))),
+            }
+        }
+        wrong.dedup_by(|one, other| one == other);
+        if wrong.is_empty() { Ok(specs) } else { Err(Failure::Manifests(wrong.join("\n       "))) }
+    }
+
+    fn place_of_error(&self, document: &Document<'_>, error: &TemplateError) -> Place {
+        let of = |reference: &TemplateReference| {
+            let found = self.documents.iter().find(|it| it.reference.as_ref() == Some(reference));
+            found.map(|found| (found.place_of)("spec.templates"))
+        };
+        let place = match error {
+            TemplateError::Missing(_, by) => by.as_ref().and_then(of),
+            TemplateError::Circle(circle) => circle.first().and_then(of),
+            TemplateError::SameMetric(_) | TemplateError::TwoValues { .. } => None,
+        };
+        place.unwrap_or_else(|| document.place.clone())
+    }
+
+    /// Arguments and metrics that the command line names, but nobody has, are a slip.
+    fn known_names(&self, specs: &[(&Document<'_>, AnalysisTemplateSpec)]) -> Result<(), Failure> {
+        let arguments: Vec<&str> =
+            specs.iter().flat_map(|(_, spec)| &spec.args).map(|it| it.name.as_str()).collect();
+        let metrics: Vec<&str> =
+            specs.iter().flat_map(|(_, spec)| &spec.metrics).map(|it| it.name.as_str()).collect();
+        let given = self.arguments.arguments.iter().map(|(name, _)| ("--arg", name, "argument", &arguments));
+        let chosen = self.arguments.metrics.iter().map(|name| ("--metric", name, "metric", &metrics));
+        for (flag, name, what, known) in given.chain(chosen) {
+            if known.contains(&name.as_str()) {
+                continue;
+            }
+            let hint = match did_you_mean(name, known) {
+                Some(meant) => format!("; did you mean {meant}?"),
+                None if known.is_empty() => "; there are none".to_owned(),
+                None => format!("; there are {}", known.join(", ")),
+            };
+            return Err(Failure::CommandLine(format!("{flag} {name}: the files have no such {what}{hint}")));
+        }
+        Ok(())
+    }
+
+    /// The metrics of a document; inside, what is wrong with them.
+    fn subject(
+        &self,
+        document: &'a Document<'a>,
+        spec: &AnalysisTemplateSpec,
+    ) -> Result<Result<Subject, Wrong>, Failure> {
+        let (arguments, hidden) = self.given(document, spec)?;
+        let redactor = Redactor::new(hidden.iter().map(String::as_str).chain(self.secrets.values()));
+        let subject = Choosing { making: self, document, spec, arguments: &arguments, redactor: &redactor }
+            .metrics()?;
+        Ok(subject.map(|metrics| Subject {
+            kind: document.kind,
+            name: document.name.clone(),
+            place: document.place.clone(),
+            metrics,
+            redactor,
+        }))
+    }
+
+    /// The arguments with their values, and those values that are secrets.
+    fn given(
+        &self,
+        document: &Document<'_>,
+        spec: &AnalysisTemplateSpec,
+    ) -> Result<(Vec<Argument>, Vec<String>), Failure> {
+        let (mut arguments, mut hidden, mut missing) = (Vec::new(), Vec::new(), Vec::new());
+        for declared in &spec.args {
+            let given = self.arguments.arguments.iter().rev().find(|(name, _)| *name == declared.name);
+            let secret = declared.value_from.as_ref().and_then(|from| from.secret_key_ref.as_ref());
+            let found = secret.and_then(|it| self.secrets.key(&it.name, &it.key).map(ToOwned::to_owned));
+            let value = given.map(|(_, value)| value.clone()).or(found).or_else(|| declared.value.clone());
+            match (&value, secret) {
+                (Some(value), Some(_)) => hidden.push(value.clone()),
+                (Some(_), None) => {}
+                (None, Some(secret)) => missing.push(format!(
+                    "argument {} comes from key {} of the Secret {}: give it with --secret {}/{}=@FILE, or with --arg {}=VALUE",
+                    declared.name, secret.key, secret.name, secret.name, secret.key, declared.name
+                )),
+                (None, None) => {
+                    missing.push(format!("argument {} has no value: give it with --arg {0}=VALUE", declared.name));
+                }
+            }
+            arguments.push(Argument { name: declared.name.clone(), value, value_from: None });
+        }
+        if missing.is_empty() {
+            return Ok((arguments, hidden));
+        }
+        let place = (document.place_of)("spec.args");
+        let told: Vec<String> = missing.iter().map(|it| format!("{place}: {it}")).collect();
+        Err(Failure::CommandLine(told.join("\n       ")))
+    }
+}
+
+/// Chooses and checks the metrics of one document.
+struct Choosing<'a> {
+    making: &'a Making<'a>,
+    document: &'a Document<'a>,
+    spec: &'a AnalysisTemplateSpec,
+    arguments: &'a [Argument],
+    redactor: &'a Redactor,
+}
+
+impl Choosing<'_> {
+    fn metrics(&self) -> Result<Result<Vec<Measurable>, Wrong>, Failure> {
+        let (mut filled, mut wrong) = (Vec::new(), Wrong::new());
+        let values: BTreeMap<String, String> =
+            self.arguments.iter().filter_map(|it| Some((it.name.clone(), it.value.clone()?))).collect();
+        for (index, metric) in self.spec.metrics.iter().enumerate() {
+            match windlass_analysis::arguments::fill(metric, &values) {
+                Ok(metric) => filled.push(metric),
+                Err(error) => wrong.push(self.told(&format!("spec.metrics[{index}]"), &error.to_string())),
+            }
+        }
+        if !wrong.is_empty() {
+            return Ok(Err(wrong));
+        }
+        let rules = match rules::read(&filled, &self.spec.dry_run, &self.spec.measurement_retention) {
+            Ok(rules) => rules,
+            Err(flaws) => return Ok(Err(flaws.iter().map(|flaw| self.flaw(flaw)).collect())),
+        };
+        let chosen = &self.making.arguments.metrics;
+        let mut metrics = Vec::new();
+        for (index, (metric, rules)) in self.spec.metrics.iter().zip(rules).enumerate() {
+            if !chosen.is_empty() && !chosen.contains(&metric.name) {
+                continue;
+            }
+            match self.asked(index, metric)? {
+                Ok(asked) => metrics.push(Measurable {
+                    name: rules.name,
+                    dry_run: rules.dry_run,
+                    conditions: rules.conditions,
+                    asked,
+                }),
+                Err(flaws) => wrong.extend(flaws.iter().map(|flaw| self.flaw(flaw))),
+            }
+        }
+        Ok(if wrong.is_empty() { Ok(metrics) } else { Err(wrong) })
+    }
+
+    fn asked(&self, index: usize, metric: &Metric) -> Result<Result<Asked, Vec<Flaw>>, Failure> {
+        let pods = &self.making.arguments.pods;
+        if metric.for_each_pod.is_some() && pods.is_empty() {
+            return Err(Failure::CommandLine(format!(
+                "metric {} is asked for each pod (forEachPod): name them with --pod",
+                metric.name
+            )));
+        }
+        let field = format!("spec.metrics[{index}].provider");
+        let read = |metric: &Metric| providers::read(&field, &metric.provider);
+        let question = Question {
+            run: RunIdentity::default(),
+            metric: metric.clone(),
+            arguments: self.arguments.to_vec(),
+            number: 0,
+            about: About::New,
+            subject: Some(Workload {
+                api_version: String::new(),
+                kind: String::new(),
+                name: String::new(),
+                target: String::new(),
+                stable: String::new(),
+                updated: pods.clone(),
+            }),
+        };
+        let filled = match question.filled(&BTreeMap::new()) {
+            Ok(filled) => filled,
+            Err(error) => return Ok(Err(vec![Flaw { field, what: error.to_string() }])),
+        };
+        Ok(match filled {
+            Filled::Once(metric) => read(&metric).map(Asked::Once),
+            Filled::PerPod(metrics) => {
+                let one = |(pod, metric): (String, Metric)| Ok((pod, read(&metric)?));
+                metrics.into_iter().map(one).collect::<Result<_, _>>().map(Asked::PerPod)
+            }
+        })
+    }
+
+    fn flaw(&self, flaw: &Flaw) -> String {
+        self.told(&flaw.field, &flaw.to_string())
+    }
+
+    /// What is wrong with a field of the whole, told with its place in the document that it comes from.
+    fn told(&self, field: &str, what: &str) -> String {
+        let place = self.origin(field).unwrap_or_else(|| (self.document.place_of)(field));
+        format!("{place}: {}", self.redactor.text(what))
+    }
+
+    /// A metric of the whole is a metric of one of the documents, maybe under another number.
+    fn origin(&self, field: &str) -> Option<Place> {
+        let (number, rest) = field.strip_prefix("spec.metrics[")?.split_once(']')?;
+        let metric = self.spec.metrics.get(number.parse::<usize>().ok()?)?;
+        let has = |document: &Document<'_>| document.spec.metrics.iter().position(|it| it == metric);
+        let own = has(self.document).map(|index| (self.document, index));
+        let others = || self.making.documents.iter().find_map(|it| Some((it, has(it)?)));
+        let (document, index) = own.or_else(others)?;
+        Some((document.place_of)(&format!("spec.metrics[{index}]{rest}")))
+    }
+}
