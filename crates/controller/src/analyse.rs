@@ -4,7 +4,7 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use jiff::Timestamp;
+use jiff::{SignedDuration, Timestamp};
 use tokio::time::Instant;
 use windlass_analysis::attend::{Answered, Ask, Attended, News, attend};
 use windlass_analysis::gauge::{Question, RunIdentity, Subject};
@@ -22,6 +22,9 @@ use crate::writer::WriteError;
 /// The label by which several controllers share a cluster's runs: each serves those that carry its name. Argo Rollouts
 /// knows it too, and leaves what carries another name alone.
 pub(crate) const RUN_INSTANCE_LABEL: &str = "argo-rollouts.argoproj.io/controller-instance-id";
+
+/// How soon a metric of each updated pod is looked at again while there is no such pod.
+const NO_PODS_YET: SignedDuration = SignedDuration::from_secs(2);
 
 /// Which runs of analyses are served.
 #[derive(Clone, Debug)]
@@ -105,8 +108,12 @@ async fn look_once(context: &Context, key: &Key, run: &Arc<AnalysisRun>) -> Resu
         return Ok(Looked::Wrote);
     }
     context.asked().stored(key, &answers);
+    let mut wake = wake;
     for it in ask {
-        put(context, key, &identity, run, it, now);
+        if !put(context, key, &identity, run, it, now) {
+            let later = now.checked_add(NO_PODS_YET).unwrap_or(Timestamp::MAX);
+            wake = Some(wake.map_or(later, |wake| wake.min(later)));
+        }
     }
     Ok(Looked::Until(wake.map(|at| instant(now, at))))
 }
@@ -193,7 +200,8 @@ fn text(reasons: Reasons, phase: Phase, note: String) -> EventText {
     EventText { kind, reason, note }
 }
 
-/// Puts one question. The answer comes back through the queue.
+/// Puts one question. The answer comes back through the queue. False if there is nobody to ask about yet: a metric of
+/// each updated pod while there is none.
 fn put(
     context: &Context,
     key: &Key,
@@ -201,10 +209,14 @@ fn put(
     run: &AnalysisRun,
     Ask { metric, number, about }: Ask,
     now: Timestamp,
-) {
+) -> bool {
     let name = metric.name.clone();
     let wants = metric.for_each_pod.is_some() || metric.provider.get("kubernetes").is_some();
     let subject = wants.then(|| subject(&context.caches().read(), run)).flatten();
+    let nobody = |subject: &Subject| metric.for_each_pod.is_some() && subject.updated.is_empty();
+    if subject.as_ref().is_some_and(nobody) {
+        return false;
+    }
     let question =
         Question { run: identity.clone(), metric, arguments: run.spec.args.clone(), number, about, subject };
     context.asked().ask(key, &identity.uid, &name);
@@ -216,6 +228,7 @@ fn put(
         queue.add_all([Job::Analysis(key)]);
     };
     context.gauge().ask(question, Box::new(answered));
+    true
 }
 
 /// The workload that a rollout's run is about, as it is now.

@@ -9,6 +9,7 @@
 )]
 
 mod accounts;
+pub mod analyses;
 pub mod audit;
 mod bed;
 mod controller;

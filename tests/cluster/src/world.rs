@@ -94,6 +94,12 @@ impl World {
         self.as_admin(&["apply", "-f", "-"], &role("narrow", &rules, &["narrow"]));
     }
 
+    /// Lets the controller read ConfigMaps here, as a user does whose template names one.
+    pub fn allow_reading_config_maps(&self) {
+        let rules = "- {apiGroups: [''], resources: [configmaps], verbs: [get]}\n";
+        self.as_admin(&["apply", "-f", "-"], &role("config-maps", rules, &["windlass"]));
+    }
+
     fn as_admin(&self, arguments: &[&str], input: &str) {
         let namespace = format!("--namespace={}", self.namespace);
         let arguments: Vec<&str> =

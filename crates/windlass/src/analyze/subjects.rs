@@ -110,7 +110,7 @@ fn documents(manifests: &Manifests) -> Vec<Document<'_>> {
             args: run.args.clone(),
             dry_run: run.dry_run.clone(),
             measurement_retention: run.measurement_retention.clone(),
-            templates: Vec::new(),
+            ..AnalysisTemplateSpec::default()
         };
         documents.push(Document::new(
             "AnalysisRun",
@@ -164,7 +164,9 @@ impl<'a> Making<'a> {
         let place = match error {
             TemplateError::Missing(_, by) => by.as_ref().and_then(of),
             TemplateError::Circle(circle) => circle.first().and_then(of),
-            TemplateError::SameMetric(_) | TemplateError::TwoValues { .. } => None,
+            TemplateError::Unreadable(..)
+            | TemplateError::SameMetric(_)
+            | TemplateError::TwoValues { .. } => None,
         };
         place.unwrap_or_else(|| document.place.clone())
     }

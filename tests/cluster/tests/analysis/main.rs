@@ -1,7 +1,13 @@
-//! Analysis on a real control plane: the kinds that are installed, and what the tests of runs stand on, a real Prometheus
-//! with a target whose errors a test controls, and Jobs whose pods end as a test says.
+//! Analysis on a real control plane: the kinds that are installed, rollouts that are judged by a real Prometheus with a
+//! target whose errors a test controls, by Jobs whose pods end as a test says, and by the cluster itself.
 #![expect(clippy::unwrap_used, reason = "this is test code")]
 
+mod bad_input;
+mod by_job;
+mod by_numbers;
+mod by_objects;
 mod definitions;
 mod jobs;
 mod metrics;
+mod outage;
+mod runs;

@@ -1,0 +1,103 @@
+//! What cannot work is told in a condition, and nothing is promoted because of it.
+
+use windlass_bed::analyses::{step, template};
+use windlass_bed::{World, manifests, test};
+
+use crate::by_numbers::changed;
+
+const ANY: &str = "{web: {url: 'http://127.0.0.1:1/'}}";
+
+/// A rollout with this check, in a namespace with these templates: what the condition says, with nothing updated.
+async fn invalid(world: &World, templates: &[String]) -> String {
+    world.apply(&templates.join("---\n"));
+    world.apply(&manifests::stateful_set("web", 3, "app:v1"));
+    world.apply(&manifests::rollout("web", &["{setWeight: 34}", &step("errors", ""), "{setWeight: 100}"]));
+    let status = world.until_phase("web", "Degraded").await;
+    let message = status.condition("InvalidSpec").unwrap().message.clone();
+    // It is held all the same: a new version does not enter.
+    world.until_label("web").await;
+    let (stable, _) = world.revisions("web").await;
+    world.set_image("web", "app:v2");
+    world.until_target("web", &stable).await;
+    let reported = |status: &windlass_api::rollout_plugin::RolloutPluginStatus| {
+        status.updated_revision.as_deref() != Some(stable.as_str())
+            && status.condition("InvalidSpec").is_some()
+    };
+    world.until_status("web", "the new revision is seen", reported).await;
+    assert_eq!(world.count_on(&stable).await, 3);
+    message
+}
+
+#[tokio::test]
+async fn a_template_that_does_not_exist_is_told_and_mended_by_creating_it() {
+    test("unknown-template", async |world| {
+        let other = template("other", "count: 1", ANY);
+        let message = invalid(world, &[other]).await;
+        let told = "spec.strategy.canary.steps[1].analysis: AnalysisTemplate \"errors\" does not exist";
+        assert_eq!(message, told);
+        world.apply(&template("errors", "count: 1", "{job: {spec: {backoffLimit: 0, template: {spec: {containers: [{name: a, image: 'check:v1'}]}}}}}"));
+        let (_, target) = world.revisions("web").await;
+        world.until_completed("web", &target).await;
+    })
+    .await;
+}
+
+#[tokio::test]
+async fn templates_that_refer_to_each_other_are_told() {
+    test("circle", async |world| {
+        let link = |name: &str, to: &str| {
+            template(name, "count: 1", ANY)
+                .replace("spec:\n", &format!("spec:\n  templates: [{{templateName: {to}}}]\n"))
+        };
+        let message = invalid(world, &[link("errors", "other"), link("other", "errors")]).await;
+        assert!(
+            message.ends_with("templates refer to each other in a circle: errors -> other -> errors"),
+            "{message}"
+        );
+    })
+    .await;
+}
+
+#[tokio::test]
+async fn an_expression_that_does_not_compile_is_told() {
+    test("expression", async |world| {
+        let message = invalid(world, &[template("errors", "successCondition: 'result <'", ANY)]).await;
+        assert!(
+            message.contains("spec.metrics[0].successCondition: \"result <\" is no condition"),
+            "{message}"
+        );
+    })
+    .await;
+}
+
+#[tokio::test]
+async fn a_host_that_nobody_answers_at_is_told() {
+    test("unreachable", async |world| {
+        world.apply(&template("errors", "consecutiveErrorLimit: 0", ANY));
+        let steps = ["{setWeight: 34}", &step("errors", ""), "{setWeight: 100}"];
+        let (stable, _) = changed(world, &manifests::rollout("web", &steps)).await;
+        let status = world.until_reverted("web").await;
+        let message = &status.condition("Progressing").unwrap().message;
+        assert!(message.contains("cannot reach 127.0.0.1:1"), "{message}");
+        assert_eq!(world.count_on(&stable).await, 3);
+    })
+    .await;
+}
+
+#[tokio::test]
+async fn a_secret_that_is_not_there_or_has_no_such_key_is_told_without_what_it_holds() {
+    test("wrong-secret", async |world| {
+        world.kubectl(&["create", "secret", "generic", "tokens", "--from-literal=read=hunter2"]);
+        let secret = "{name: token, valueFrom: {secretKeyRef: {name: tokens, key: write}}}";
+        let template = template("errors", "consecutiveErrorLimit: 0", "{web: {url: 'http://127.0.0.1:1/', headers: [{key: Authorization, value: 'Bearer {{args.token}}'}]}}")
+            .replace("args: [", &format!("args: [{secret}, "));
+        world.apply(&template);
+        let steps = ["{setWeight: 34}", &step("errors", ""), "{setWeight: 100}"];
+        changed(world, &manifests::rollout("web", &steps)).await;
+        let status = world.until_reverted("web").await;
+        let message = &status.condition("Progressing").unwrap().message;
+        let told = format!("args.token: Secret {}/tokens has no key \"write\"; it has read", world.namespace);
+        assert!(message.contains(&told), "{message}");
+    })
+    .await;
+}

@@ -1,0 +1,114 @@
+//! Rollouts that a real Prometheus judges.
+
+use std::time::{Duration, Instant};
+
+use windlass_api::analysis::Phase;
+use windlass_bed::analyses::{block, error_rate, step, watched_rollout};
+use windlass_bed::{Prometheus, Scraped, World, manifests, test, until};
+
+/// How often the error rate is measured.
+const INTERVAL: Duration = Duration::from_secs(3);
+
+/// A set of three pods with this rollout, up and Healthy; then a new image, whose revision is answered.
+pub(crate) async fn changed(world: &World, rollout: &str) -> (String, String) {
+    world.apply(&manifests::stateful_set("web", 3, "app:v1"));
+    world.apply(rollout);
+    world.until_phase("web", "Healthy").await;
+    world.until_label("web").await;
+    let (stable, _) = world.revisions("web").await;
+    world.set_image("web", "app:v2");
+    let target = world.until_target("web", &stable).await;
+    (stable, target)
+}
+
+#[tokio::test]
+async fn a_good_canary_advances_step_by_step_to_its_end() {
+    let target = Scraped::start().await;
+    let prometheus = Prometheus::start(&[target.address]).await;
+    test("good-canary", async |world| {
+        world.apply(&error_rate("errors", &prometheus, "interval: 1s, count: 3"));
+        let check = step("errors", "");
+        let steps = ["{setWeight: 34}", &check, "{setWeight: 67}", &check, "{setWeight: 100}"];
+        let (_, revision) = changed(world, &manifests::rollout("web", &steps)).await;
+        target.set_error_rate(&revision, 0.01);
+        world.until_completed("web", &revision).await;
+        let runs = world.analysis_runs().await;
+        assert_eq!(runs.len(), 2);
+        for (run, index) in runs.iter().zip([1, 3]) {
+            assert_eq!(run.metadata.name.as_deref(), Some(format!("web-{revision}-{index}").as_str()));
+            let labels = run.metadata.labels.as_ref().unwrap();
+            assert_eq!(labels["rollout-type"], "Step");
+            assert_eq!(labels["step-index"], index.to_string());
+            assert_eq!(labels["rollout-plugin-name"], "web");
+            let status = run.status.as_ref().unwrap();
+            assert_eq!(status.phase, Phase::Successful, "{}", status.message);
+            assert_eq!(status.metric_results[0].count, 3);
+        }
+        let events: Vec<String> = world.events("web").await.into_iter().map(|(reason, _)| reason).collect();
+        assert!(events.contains(&"AnalysisRunSuccessful".to_owned()), "{events:?}");
+    })
+    .await;
+}
+
+#[tokio::test]
+async fn a_bad_canary_is_put_back_and_the_metric_is_named_with_its_value() {
+    let target = Scraped::start().await;
+    let prometheus = Prometheus::start(&[target.address]).await;
+    test("bad-canary", async |world| {
+        world.apply(&error_rate("errors", &prometheus, "interval: 1s, count: 30, consecutiveErrorLimit: 30"));
+        let steps = ["{setWeight: 34}", "{pause: {}}", &step("errors", ""), "{setWeight: 100}"];
+        let (stable, revision) = changed(world, &manifests::rollout("web", &steps)).await;
+        target.set_error_rate(&revision, 0.5);
+        until("prometheus sees it", async || {
+            let query = format!("rate(errors_total{{revision=\"{revision}\"}}[3s])");
+            prometheus.ask(&query).await.filter(|values| values.iter().any(|value| *value > 0.0))
+        })
+        .await;
+        world.until_paused_at("web", 1).await;
+        world.windlass_ok(&["promote", "web"]);
+        let status = world.until_reverted("web").await;
+        let progressing = status.condition("Progressing").unwrap();
+        assert_eq!(progressing.reason, "AnalysisRunFailed");
+        let told = "Step-based analysis phase error/failed: Metric \"errors\" assessed Failed due to failed (1) > failureLimit (0): value [0.";
+        assert!(progressing.message.starts_with(told), "{}", progressing.message);
+        assert_eq!(world.count_on(&stable).await, 3);
+        let why = world.windlass_ok(&["why", "web"]);
+        assert!(why.contains("errors") && why.contains("0."), "{why}");
+    })
+    .await;
+}
+
+#[tokio::test]
+async fn a_version_that_turns_bad_in_a_pause_is_put_back_within_an_interval_and_a_moment() {
+    let target = Scraped::start().await;
+    let prometheus = Prometheus::start(&[target.address]).await;
+    test("turns-bad", async |world| {
+        let rules = format!("interval: {}s, consecutiveErrorLimit: 100, inconclusiveLimit: 100", INTERVAL.as_secs());
+        world.apply(&error_rate("errors", &prometheus, &rules));
+        let steps = ["{setWeight: 34}", "{pause: {}}", "{setWeight: 100}"];
+        let (stable, revision) = changed(world, &watched_rollout("web", &steps, &block("errors", ""))).await;
+        target.set_error_rate(&revision, 0.0);
+        world.until_paused_at("web", 1).await;
+        let good = |run: &windlass_api::analysis::AnalysisRun| {
+            run.status.as_ref().is_some_and(|status| status.metric_results.iter().any(|it| it.successful > 1))
+        };
+        world.until_run("two good values were measured", good).await;
+        target.set_error_rate(&revision, 0.5);
+        let query = format!(
+            "sum(rate(errors_total{{revision=\"{revision}\"}}[3s])) / sum(rate(requests_total{{revision=\"{revision}\"}}[3s]))"
+        );
+        until("prometheus sees it", async || {
+            prometheus.ask(&query).await.filter(|values| values.iter().any(|value| *value >= 0.1))
+        })
+        .await;
+        let seen = Instant::now();
+        world.until_reverted("web").await;
+        let took = seen.elapsed();
+        println!("analysis: put back {:.1} s after Prometheus saw it (interval {} s)", took.as_secs_f64(), INTERVAL.as_secs());
+        // The machine of a test may be busy; on a quiet one it is an interval and two seconds at most.
+        assert!(took < INTERVAL + Duration::from_secs(20), "{took:?}");
+        assert_eq!(world.count_on(&stable).await, 3);
+        world.until_run_phase(Phase::Failed).await;
+    })
+    .await;
+}
