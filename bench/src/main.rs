@@ -11,6 +11,7 @@
     reason = "this is a measuring program: a failure ends it, and its output is for people"
 )]
 
+mod analyses;
 mod fleet;
 mod guard;
 mod herd;
@@ -41,6 +42,9 @@ async fn main() {
     }
     if wanted("memory") {
         memory::measure(&mut report).await;
+    }
+    if wanted("analyses") {
+        analyses::measure(&mut report).await;
     }
     if wanted("guard") {
         guard::measure(&mut report).await;

@@ -46,7 +46,7 @@ pub(crate) async fn measure(report: &mut Report) {
 }
 
 /// The resident set of a process, in MB (10^6 bytes).
-fn resident(pid: u32) -> f64 {
+pub(crate) fn resident(pid: u32) -> f64 {
     let status = std::fs::read_to_string(format!("/proc/{pid}/status")).unwrap();
     let line = status.lines().find(|line| line.starts_with("VmRSS")).unwrap();
     let kib: f64 = line.split_whitespace().nth(1).and_then(|it| it.parse().ok()).unwrap();

@@ -116,12 +116,10 @@ fn new_run(
     let rollout = &inputs.rollout;
     let index = context.caches().read();
     let analysis = inputs.asked.analyses.at(id.place);
-    let spec = match analysis.map(|analysis| spec_of(&index, rollout, id.place, analysis, seen)) {
-        Some(Ok(spec)) => spec,
+    let spec = analysis.map(|analysis| spec_of(&index, rollout, id.place, analysis, seen));
+    let Some(Ok(spec)) = spec else {
         // The templates have changed since they were looked at; the next look says so.
-        Some(Err(_)) | None => {
-            return Err(WriteError::Stale { what: format!("beginning an analysis of {}", inputs.name) });
-        }
+        return Err(WriteError::Stale { what: format!("beginning an analysis of {}", inputs.name) });
     };
     let namespace = rollout.metadata.namespace.clone().unwrap_or_default();
     let taken = |name: &str| {

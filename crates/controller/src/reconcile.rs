@@ -212,7 +212,7 @@ pub(crate) async fn look_at(context: &Context, job: Job) {
     let result = match &job {
         Job::Rollout(key) => look_at_rollout(context, &job, key).await,
         Job::Workload(key) => look_at_workload(context, key).await,
-        Job::Analysis(key) => look_at_run(context, key).await,
+        Job::Analysis(key) => Box::pin(look_at_run(context, key)).await,
     };
     let look_again = conclude(context, &job, result);
     if let Job::Rollout(key) = &job
@@ -287,7 +287,7 @@ async fn look_at_rollout(context: &Context, job: &Job, key: &Key) -> Result<Opti
             }
             continue;
         }
-        match look_once(context, job, key, &inputs).await {
+        match Box::pin(look_once(context, job, key, &inputs)).await {
             Ok(Looked::Wrote) => {}
             Ok(Looked::Until(look_again)) => return Ok(look_again),
             Err(WriteError::InDoubt { object, .. }) => clear_doubt(context, &object).await?,
@@ -343,7 +343,7 @@ async fn look_once(context: &Context, job: &Job, key: &Key, inputs: &Inputs) -> 
     if decision.next.is_some() {
         return make(context, job, key, inputs, &decision).await;
     }
-    if forget_one(context, inputs, decision.memo.run.as_ref()).await? {
+    if Box::pin(forget_one(context, inputs, decision.memo.run.as_ref())).await? {
         return Ok(Looked::Wrote);
     }
     if note.failure.is_some() {
@@ -503,7 +503,8 @@ async fn carry_out(
         },
         Write::Check(check) => {
             if let Seen::Workload(seen) = &inputs.seen {
-                check::carry_out(context, inputs, seen, &check).await?;
+                // Seldom, and large: not carried along at every look.
+                Box::pin(check::carry_out(context, inputs, seen, &check)).await?;
             }
         }
     }

@@ -232,7 +232,8 @@ fn while_a_person_has_paused_the_rollout_a_failed_check_waits() {
 
 #[test]
 fn checks_are_ended_by_an_abort_a_new_target_a_rollback_and_a_full_promotion() {
-    let ends: [(&str, fn(&mut Driver)); 4] = [
+    type End = fn(&mut Driver);
+    let ends: [(&str, End); 4] = [
         ("abort", |driver| drop(driver.abort())),
         ("new target", |driver| driver.world.change_template("C")),
         ("rollback", |driver| driver.world.change_template("A")),

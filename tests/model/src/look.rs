@@ -130,7 +130,8 @@ fn requests(before: &Memo, decision: &Decision) -> Vec<Request> {
 
 fn request(next: &Move) -> Option<Request> {
     match next {
-        Move::Claim => None,
+        // The plans of this model have no checks.
+        Move::Claim | Move::Check(_) => None,
         Move::Expose(exposure, record) => Some(Request::Expose(
             match exposure {
                 Exposure::Held => HOLD,
@@ -145,8 +146,6 @@ fn request(next: &Move) -> Option<Request> {
             Some(Request::Delete(u8::try_from(ordinal(&pod.name)).unwrap_or(0), read_uid(&pod.uid)))
         }
         Move::Release => Some(Request::Release),
-        // The plans of this model have no checks.
-        Move::Check(_) => None,
     }
 }
 
