@@ -13,10 +13,11 @@ use windlass_api::{EventKind, EventText, Front};
 use windlass_engine::{RolloutName, Seen};
 
 use crate::cache::{Index, Job, Key, controller};
+use crate::context::Context;
 use crate::doubt::Object;
 use crate::event::event;
 use crate::job::JOB_NAME;
-use crate::reconcile::{Context, WRITES_IN_A_ROW, instant};
+use crate::reconcile::{WRITES_IN_A_ROW, instant};
 use crate::writer::WriteError;
 
 /// The label by which several controllers share a cluster's runs: each serves those that carry its name. Argo Rollouts
@@ -48,17 +49,17 @@ impl Served {
 /// Looks at a run until there is nothing to write.
 pub(crate) async fn look_at_run(context: &Context, key: &Key) -> Result<Option<Instant>, WriteError> {
     for _ in 0..WRITES_IN_A_ROW {
-        let run = context.caches().read().analyses().run(key).cloned();
-        let Some(run) = run.filter(|run| context.served().is(run)) else {
-            context.asked().forget(key);
+        let run = context.caches.read().analyses().run(key).cloned();
+        let Some(run) = run.filter(|run| context.served.is(run)) else {
+            context.asked.forget(key);
             return Ok(None);
         };
         if run.metadata.deletion_timestamp.is_some() {
-            context.asked().forget(key);
+            context.asked.forget(key);
             return Ok(None);
         }
         let object = Object::Analysis(key.clone());
-        if !context.writer().in_doubt(std::iter::once(object.clone())).is_empty() {
+        if !context.writer.in_doubt(std::iter::once(object.clone())).is_empty() {
             read_again(context, key, &object).await?;
             continue;
         }
@@ -68,8 +69,8 @@ pub(crate) async fn look_at_run(context: &Context, key: &Key) -> Result<Option<I
             Err(WriteError::InDoubt { object, .. }) => read_again(context, key, &object).await?,
             Err(error @ WriteError::Gone { .. }) => {
                 // The watch will say the same; until then nobody looks at it again.
-                let jobs = context.caches().write().forget_run(key);
-                context.queue().add_all(jobs.into_iter().filter(|job| !matches!(job, Job::Analysis(_))));
+                let jobs = context.caches.write().forget_run(key);
+                context.queue.add_all(jobs.into_iter().filter(|job| !matches!(job, Job::Analysis(_))));
                 tracing::debug!(%error, "the run is gone");
                 return Ok(None);
             }
@@ -85,29 +86,29 @@ enum Looked {
 }
 
 async fn look_once(context: &Context, key: &Key, run: &Arc<AnalysisRun>) -> Result<Looked, WriteError> {
-    let now = context.clock().now();
+    let now = context.clock.now();
     let uid = run.metadata.uid.clone().unwrap_or_default();
-    let (open, answers) = context.asked().of(key, &uid);
+    let (open, answers) = context.asked.of(key, &uid);
     let before = run.status.clone().unwrap_or_default();
     let identity = RunIdentity { namespace: key.namespace.clone(), name: key.name.clone(), uid: uid.clone() };
     let over = |metadata: &BTreeMap<String, String>| {
         let job = metadata.get(JOB_NAME);
-        job.is_some_and(|job| context.caches().read().analyses().is_job_over(key, job))
+        job.is_some_and(|job| context.caches.read().analyses().is_job_over(key, job))
     };
     let news = News { answers: &answers, asked: &open, over: &over };
     let Attended { status, ask, wake, expired } = attend(&identity, &run.spec, &before, news, now);
     if expired {
         tracing::info!(namespace = key.namespace, run = key.name, "its time is over: deleted");
-        context.writer().delete_run(run).await?;
-        context.caches().write().forget_run(key);
+        context.writer.delete_run(run).await?;
+        context.caches.write().forget_run(key);
         return Ok(Looked::Until(None));
     }
     if run.status.as_ref() != Some(&status) {
         store(context, run, &before, status, now).await?;
-        context.asked().stored(key, &answers);
+        context.asked.stored(key, &answers);
         return Ok(Looked::Wrote);
     }
-    context.asked().stored(key, &answers);
+    context.asked.stored(key, &answers);
     let mut wake = wake;
     for it in ask {
         if !put(context, key, &identity, run, it, now) {
@@ -127,7 +128,7 @@ async fn store(
     now: Timestamp,
 ) -> Result<(), WriteError> {
     for text in texts(before, &status) {
-        match context.writer().event(&event(run, &text, now)).await {
+        match context.writer.event(&event(run, &text, now)).await {
             Err(error) if !error.is_passing() => tracing::warn!(%error, "event lost"),
             told => told?,
         }
@@ -140,7 +141,7 @@ async fn store(
         text = status.message,
         "analysis"
     );
-    let answer = context.writer().run_status(run, status).await?;
+    let answer = context.writer.run_status(run, status).await?;
     context.take_in(&answer);
     Ok(())
 }
@@ -212,14 +213,14 @@ fn put(
 ) -> bool {
     let name = metric.name.clone();
     let wants = metric.for_each_pod.is_some() || metric.provider.get("kubernetes").is_some();
-    let subject = wants.then(|| subject(&context.caches().read(), run)).flatten();
+    let subject = wants.then(|| subject(&context.caches.read(), run)).flatten();
     let nobody = |subject: &Subject| metric.for_each_pod.is_some() && subject.updated.is_empty();
     if subject.as_ref().is_some_and(nobody) {
         return false;
     }
     let question =
         Question { run: identity.clone(), metric, arguments: run.spec.args.clone(), number, about, subject };
-    context.asked().ask(key, &identity.uid, &name);
+    context.asked.ask(key, &identity.uid, &name);
     let (asked, queue, clock) = context.channel();
     let (key, uid) = (key.clone(), identity.uid.clone());
     let answered = move |reading| {
@@ -227,7 +228,7 @@ fn put(
         asked.answer(&key, &uid, answer);
         queue.add_all([Job::Analysis(key)]);
     };
-    context.gauge().ask(question, Box::new(answered));
+    context.gauge.ask(question, Box::new(answered));
     true
 }
 
@@ -252,10 +253,10 @@ fn subject(index: &Index, run: &AnalysisRun) -> Option<Subject> {
 
 /// Reads what a lost answer would have told.
 async fn read_again(context: &Context, key: &Key, object: &Object) -> Result<(), WriteError> {
-    match context.writer().read::<AnalysisRun>(key).await? {
+    match context.writer.read::<AnalysisRun>(key).await? {
         Some(found) => context.take_in(&found),
-        None => drop(context.caches().write().forget_run(key)),
+        None => drop(context.caches.write().forget_run(key)),
     }
-    context.writer().is_sure_of(object);
+    context.writer.is_sure_of(object);
     Ok(())
 }

@@ -12,8 +12,8 @@ use windlass_engine::{CheckId, CheckMove, CheckPlace, Flaw, Observation, Run, Se
 
 use crate::analyse::RUN_INSTANCE_LABEL;
 use crate::cache::{Caches, Index, Key, Kind};
+use crate::context::Context;
 use crate::gather::Inputs;
-use crate::reconcile::Context;
 use crate::writer::WriteError;
 
 /// The checks of a rollout that exist.
@@ -93,14 +93,14 @@ pub(crate) async fn carry_out(
     match check {
         CheckMove::Begin(id) => {
             let run = new_run(context, inputs, seen, *id)?;
-            let answer = context.writer().create_run(&run).await?;
+            let answer = context.writer.create_run(&run).await?;
             context.learn(&answer);
         }
         CheckMove::End(name) => {
             let key = Key { namespace, name: name.to_string() };
-            let run = context.caches().read().analyses().run(&key).cloned();
+            let run = context.caches.read().analyses().run(&key).cloned();
             let Some(run) = run else { return Ok(()) };
-            let answer = context.writer().end_run(&run).await?;
+            let answer = context.writer.end_run(&run).await?;
             context.take_in(&answer);
         }
     }
@@ -114,7 +114,7 @@ fn new_run(
     id: CheckId,
 ) -> Result<AnalysisRun, WriteError> {
     let rollout = &inputs.rollout;
-    let index = context.caches().read();
+    let index = context.caches.read();
     let analysis = inputs.asked.analyses.at(id.place);
     let spec = analysis.map(|analysis| spec_of(&index, rollout, id.place, analysis, seen));
     let Some(Ok(spec)) = spec else {
@@ -128,7 +128,7 @@ fn new_run(
     };
     let mut run = rollout.begin(id, &seen.target, spec, &taken);
     let labels = run.metadata.labels.get_or_insert_default();
-    labels.insert(RUN_INSTANCE_LABEL.to_owned(), context.served().name.clone());
+    labels.insert(RUN_INSTANCE_LABEL.to_owned(), context.served.name.clone());
     Ok(run)
 }
 
@@ -139,7 +139,7 @@ pub(crate) async fn forget_one(
     run: Option<&Run>,
 ) -> Result<bool, WriteError> {
     let surplus = {
-        let index = context.caches().read();
+        let index = context.caches.read();
         let uid = inputs.rollout.metadata.uid.as_deref().unwrap_or_default();
         let listened: BTreeSet<CheckId> = run.into_iter().flat_map(Run::checks).collect();
         let kept = inputs.asked.analyses.kept;
@@ -147,10 +147,10 @@ pub(crate) async fn forget_one(
         inputs.rollout.surplus(runs.map(AsRef::as_ref), &listened, kept).cloned()
     };
     let Some(run) = surplus else { return Ok(false) };
-    match context.writer().delete_run(&run).await {
+    match context.writer.delete_run(&run).await {
         Ok(()) | Err(WriteError::Gone { .. }) => {}
         Err(error) => return Err(error),
     }
-    context.caches().write().forget_run(&Key::of(&run.metadata));
+    context.caches.write().forget_run(&Key::of(&run.metadata));
     Ok(true)
 }

@@ -9,6 +9,7 @@ mod asked;
 mod cache;
 mod check;
 mod clock;
+mod context;
 mod doubt;
 mod event;
 #[cfg(feature = "faults")]
@@ -45,6 +46,7 @@ use tokio::task::{JoinHandle, JoinSet};
 use windlass_analysis::gauge::Gauge;
 
 use crate::cache::Caches;
+use crate::context::Context;
 use crate::fence::Fence;
 use crate::guard::Guard;
 use crate::installed::Installed;
@@ -52,7 +54,6 @@ use crate::leader::{Followers, Leader};
 use crate::live::Live;
 use crate::metrics::Metrics;
 use crate::queue::Queue;
-use crate::reconcile::Context;
 use crate::writer::Writer;
 
 pub use cache::Scope;

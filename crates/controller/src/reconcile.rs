@@ -1,14 +1,12 @@
 //! One look after another: gather, decide, carry out one write, look again, until there is nothing to write.
 
-use std::collections::BTreeMap;
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, PoisonError};
 use std::time::Duration;
 
 use jiff::Timestamp;
 use k8s_openapi::api::apps::v1::StatefulSet;
 use k8s_openapi::api::core::v1::Pod;
 use tokio::time::Instant;
-use windlass_analysis::gauge::Gauge;
 use windlass_api::analysis::AnalysisRun;
 use windlass_api::rollout_plugin::{RolloutPlugin, RolloutPluginStatus};
 use windlass_api::{Circumstances, EventText, Front, Report};
@@ -17,20 +15,16 @@ use windlass_workloads::{
     Snapshot, StatefulSetView, Workload, WorkloadPatch, Write, give_back, is_undone, write,
 };
 
-use crate::analyse::{Served, look_at_run};
-use crate::asked::Asked;
-use crate::cache::{Cached, Caches, Job, Key, is_served_by};
+use crate::analyse::look_at_run;
+use crate::cache::{Cached, Job, Key, is_served_by};
 use crate::check::{self, forget_one};
-use crate::clock::Clock;
+use crate::context::{Context, Note};
 use crate::doubt::Object;
 use crate::event::event;
 use crate::gather::{Inputs, gather};
-use crate::guard::Guard;
-use crate::metrics::Metrics;
-use crate::queue::Queue;
 use crate::retry;
-use crate::stepper::{Look, Witness};
-use crate::writer::{WriteError, Writer};
+use crate::stepper::Look;
+use crate::writer::WriteError;
 
 /// Counters and texts may move again with the next pod: they are stored once they have stood for this long.
 const SETTLE: Duration = Duration::from_secs(1);
@@ -40,163 +34,12 @@ const BETWEEN_TEXTS: Duration = Duration::from_millis(500);
 /// Writes in a row for one rollout before others get their turn. A run needs two to four.
 pub(crate) const WRITES_IN_A_ROW: usize = 16;
 
-/// The name under which runs of analyses are served, unless the controller has a name of its own.
-const SERVED_NAME: &str = "windlass";
-
-/// What every worker has.
-pub(crate) struct Context {
-    caches: Arc<Caches>,
-    queue: Arc<Queue>,
-    writer: Writer,
-    metrics: Arc<Metrics>,
-    guard: Arc<Guard>,
-    clock: Arc<dyn Clock>,
-    instance: Option<String>,
-    witness: Option<Arc<dyn Witness>>,
-    served: Served,
-    gauge: Arc<dyn Gauge>,
-    asked: Arc<Asked>,
-    notes: Mutex<BTreeMap<Job, Note>>,
-    next_text: Mutex<Instant>,
-}
-
-/// What is remembered of a job for as long as the process lives; losing it loses nothing.
-#[derive(Clone, Default)]
-struct Note {
-    failures: u32,
-    unsure_moves: u32,
-    failure: Option<String>,
-    unsettled_since: Option<Instant>,
-    last_seen: Option<Arc<RolloutPlugin>>,
-}
-
 /// What a look came to.
 enum Looked {
     /// Something was written: look again at once.
     Wrote,
     /// Nothing to do until then.
     Until(Option<Instant>),
-}
-
-impl Context {
-    pub(crate) fn new(
-        caches: Arc<Caches>,
-        queue: Arc<Queue>,
-        writer: Writer,
-        metrics: Arc<Metrics>,
-        guard: Arc<Guard>,
-        clock: Arc<dyn Clock>,
-        gauge: Arc<dyn Gauge>,
-    ) -> Self {
-        Self {
-            caches,
-            queue,
-            writer,
-            metrics,
-            guard,
-            clock,
-            instance: None,
-            witness: None,
-            served: Served { name: SERVED_NAME.to_owned(), unnamed: true },
-            gauge,
-            asked: Arc::default(),
-            notes: Mutex::default(),
-            next_text: Mutex::new(Instant::now()),
-        }
-    }
-
-    /// The one of several controllers in a cluster that has this name.
-    pub(crate) fn named(self, instance: Option<String>) -> Self {
-        let name = instance.clone().unwrap_or_else(|| SERVED_NAME.to_owned());
-        Self { served: Served { name, ..self.served }, instance, ..self }
-    }
-
-    /// Whether runs of analyses that carry nobody's name are served.
-    pub(crate) fn serving_unnamed(self, unnamed: bool) -> Self {
-        Self { served: Served { unnamed, ..self.served }, ..self }
-    }
-
-    pub(crate) fn caches(&self) -> &Caches {
-        &self.caches
-    }
-
-    pub(crate) fn queue(&self) -> &Queue {
-        &self.queue
-    }
-
-    pub(crate) fn writer(&self) -> &Writer {
-        &self.writer
-    }
-
-    pub(crate) fn clock(&self) -> &dyn Clock {
-        &*self.clock
-    }
-
-    pub(crate) fn served(&self) -> &Served {
-        &self.served
-    }
-
-    pub(crate) fn gauge(&self) -> &dyn Gauge {
-        &*self.gauge
-    }
-
-    pub(crate) fn asked(&self) -> &Asked {
-        &self.asked
-    }
-
-    /// What an answer that comes later needs.
-    pub(crate) fn channel(&self) -> (Arc<Asked>, Arc<Queue>, Arc<dyn Clock>) {
-        (Arc::clone(&self.asked), Arc::clone(&self.queue), Arc::clone(&self.clock))
-    }
-
-    /// What the server answered is newer than what the watch has shown so far.
-    pub(crate) fn take_in(&self, answer: &impl Cached) {
-        let jobs = answer.keep_answer(&mut self.caches.write());
-        self.queue.add_all(jobs);
-    }
-
-    /// An object that we made ourselves is known from then on.
-    pub(crate) fn learn(&self, answer: &impl Cached) {
-        let jobs = answer.keep(&mut self.caches.write());
-        self.queue.add_all(jobs);
-    }
-
-    /// Somebody sees every decision.
-    pub(crate) fn watched_by(self, witness: Option<Arc<dyn Witness>>) -> Self {
-        Self { witness, ..self }
-    }
-
-    fn notes(&self) -> MutexGuard<'_, BTreeMap<Job, Note>> {
-        self.notes.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-
-    fn note(&self, job: &Job) -> Note {
-        self.notes().get(job).cloned().unwrap_or_default()
-    }
-
-    fn update(&self, job: &Job, change: impl FnOnce(&mut Note)) {
-        change(self.notes().entry(job.clone()).or_default());
-    }
-
-    /// All went well; a job without a note gets none, so that nothing is kept of what is gone.
-    fn forget_failures(&self, job: &Job) {
-        let mut notes = self.notes();
-        match job {
-            Job::Rollout(_) => {
-                if let Some(note) = notes.get_mut(job) {
-                    note.failures = 0;
-                }
-            }
-            Job::Workload(_) | Job::Analysis(_) => drop(notes.remove(job)),
-        }
-    }
-
-    /// Waits until no write is under way.
-    pub(crate) async fn idle(&self) {
-        while !self.queue.is_idle() {
-            tokio::time::sleep(Duration::from_millis(5)).await;
-        }
-    }
 }
 
 /// Takes job after job until the queue is closed.

@@ -20,11 +20,12 @@ use jiff::Timestamp;
 
 use crate::cache::{Cached, Caches, Kind};
 use crate::clock::Clock;
+use crate::context::Context;
 use crate::fence::Fence;
 use crate::guard::{Guard, HolderChoice};
 use crate::metrics::Metrics;
 use crate::queue::Queue;
-use crate::reconcile::{self, Context};
+use crate::reconcile;
 use crate::slim::{Slim, Slimmed};
 use crate::watch::{Listing, look_at_everything, take};
 use crate::writer::Writer;

@@ -218,7 +218,7 @@ pub(crate) struct ControllerArguments {
     #[arg(long, value_enum, default_value_t = HoldArgument::Auto)]
     pub(crate) hold: HoldArgument,
 
-    /// Whether AnalysisRuns that carry nobody's name (the label argo-rollouts.argoproj.io/controller-instance-id) are
+    /// Whether runs of analyses that carry nobody's name (the label argo-rollouts.argoproj.io/controller-instance-id) are
     /// served
     #[arg(long, value_enum, default_value_t = StandaloneArgument::Auto)]
     pub(crate) standalone_runs: StandaloneArgument,

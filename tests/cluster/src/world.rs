@@ -94,7 +94,7 @@ impl World {
         self.as_admin(&["apply", "-f", "-"], &role("narrow", &rules, &["narrow"]));
     }
 
-    /// Lets the controller read ConfigMaps here, as a user does whose template names one.
+    /// Lets the controller read config maps here, as a user does whose template names one.
     pub fn allow_reading_config_maps(&self) {
         let rules = "- {apiGroups: [''], resources: [configmaps], verbs: [get]}\n";
         self.as_admin(&["apply", "-f", "-"], &role("config-maps", rules, &["windlass"]));
