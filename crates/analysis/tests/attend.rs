@@ -1,0 +1,194 @@
+//! One run from its first look to its last, in the time of the test.
+#![expect(clippy::unwrap_used, reason = "this is test code")]
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use jiff::{SignedDuration, Timestamp};
+use serde_json::json;
+use windlass_analysis::attend::{Answered, Attended, News, attend};
+use windlass_analysis::expression::Value;
+use windlass_analysis::gauge::{About, Measured, Reading, RunIdentity};
+use windlass_api::analysis::{AnalysisRunSpec, AnalysisRunStatus, Phase};
+
+/// A run under test: what is stored of it, what is on its way, and the time.
+struct Run {
+    spec: AnalysisRunSpec,
+    status: AnalysisRunStatus,
+    open: BTreeMap<String, Timestamp>,
+    answers: Vec<Answered>,
+    now: Timestamp,
+    job_is_over: bool,
+}
+
+fn run(spec: serde_json::Value) -> Run {
+    Run {
+        spec: serde_json::from_value(spec).unwrap(),
+        status: AnalysisRunStatus::default(),
+        open: BTreeMap::new(),
+        answers: Vec::new(),
+        now: Timestamp::from_second(1_800_000_000).unwrap(),
+        job_is_over: false,
+    }
+}
+
+fn metric(name: &str, more: serde_json::Value) -> serde_json::Value {
+    let mut metric = json!({"name": name, "successCondition": "result < 0.1", "provider": {"web": {"url": "http://metrics/"}}});
+    metric.as_object_mut().unwrap().extend(more.as_object().unwrap().clone());
+    metric
+}
+
+impl Run {
+    fn look(&mut self) -> Attended {
+        let identity =
+            RunIdentity { namespace: "data".to_owned(), name: "run".to_owned(), uid: "1-2-3".to_owned() };
+        let asked: BTreeSet<String> = self.open.keys().cloned().collect();
+        let over = |_: &BTreeMap<String, String>| self.job_is_over;
+        let news = News { answers: &self.answers, asked: &asked, over: &over };
+        let attended = attend(&identity, &self.spec, &self.status, news, self.now);
+        if attended.status != self.status {
+            // Stored first, then looked at again, as the controller does.
+            self.status = attended.status.clone();
+            self.answers.clear();
+            return self.look();
+        }
+        for ask in &attended.ask {
+            self.open.insert(ask.metric.name.clone(), self.now);
+        }
+        attended
+    }
+
+    fn answer(&mut self, metric: &str, reading: Reading) {
+        let asked_at = self.open.remove(metric).unwrap();
+        self.answers.push(Answered { metric: metric.to_owned(), asked_at, answered_at: self.now, reading });
+    }
+
+    /// What is asked now, after letting so much time pass.
+    fn after(&mut self, seconds: i64) -> Vec<String> {
+        self.now += SignedDuration::from_secs(seconds);
+        self.look().ask.into_iter().map(|ask| ask.metric.name).collect()
+    }
+}
+
+fn value(number: f64) -> Reading {
+    Reading::Value(Measured { value: Value::Float(number), metadata: BTreeMap::new() })
+}
+
+#[test]
+fn a_run_measures_as_often_as_it_should_and_ends() {
+    let mut run = run(json!({"metrics": [metric("errors", json!({"interval": "10s", "count": 2}))]}));
+    let first = run.look();
+    assert_eq!(run.status.phase, Phase::Running);
+    // Spread: runs that begin together do not ask together.
+    let begins = first.wake.map_or(run.now, |wake| wake);
+    assert!(begins <= run.now + SignedDuration::from_millis(500));
+    run.now = begins;
+    run.look();
+    assert!(run.open.contains_key("errors"));
+    assert!(run.after(3).is_empty(), "one question at a time");
+    run.answer("errors", value(0.01));
+    assert!(run.after(0).is_empty());
+    assert!(run.after(9).is_empty(), "the interval counts from the end of the last one");
+    assert_eq!(run.after(1), ["errors"]);
+    run.answer("errors", value(0.02));
+    run.look();
+    assert_eq!(run.status.phase, Phase::Successful);
+    assert_eq!(run.status.metric_results[0].count, 2);
+    assert!(run.status.completed_at.is_some());
+}
+
+#[test]
+fn a_bad_value_ends_the_run_and_what_comes_late_changes_nothing() {
+    let metrics = [metric("errors", json!({})), metric("latency", json!({}))];
+    let mut run = run(json!({"metrics": metrics}));
+    run.look();
+    assert_eq!(run.open.len(), 2);
+    run.answer("errors", value(0.5));
+    run.look();
+    assert_eq!(run.status.phase, Phase::Failed);
+    let verdict = run.status.clone();
+    run.answer("latency", value(0.5));
+    run.look();
+    assert_eq!(run.status, verdict);
+}
+
+#[test]
+fn an_answer_that_somebody_else_has_stored_meanwhile_is_not_counted_twice() {
+    let mut run = run(json!({"metrics": [metric("errors", json!({"interval": "10s", "count": 9}))]}));
+    run.look();
+    run.now += SignedDuration::from_secs(1);
+    run.look();
+    run.answer("errors", value(0.01));
+    let late = run.answers.clone();
+    run.look();
+    assert_eq!(run.status.metric_results[0].count, 1);
+    run.answers = late;
+    run.look();
+    assert_eq!(run.status.metric_results[0].count, 1);
+}
+
+#[test]
+fn a_run_that_makes_no_sense_is_over_before_anything_is_asked() {
+    let mut run =
+        run(json!({"metrics": [metric("errors", json!({"successCondition": "result <", "count": "many"}))]}));
+    let attended = run.look();
+    assert!(attended.ask.is_empty());
+    assert_eq!(run.status.phase, Phase::Error);
+    assert!(
+        run.status.message.starts_with("Analysis spec invalid: spec.metrics[0].count"),
+        "{}",
+        run.status.message
+    );
+    assert!(run.status.completed_at.is_some(), "its time to live can begin");
+}
+
+#[test]
+fn a_run_that_is_ended_asks_nothing_more_and_is_over() {
+    let mut run = run(json!({"metrics": [metric("errors", json!({"interval": "10s"}))]}));
+    run.after(1);
+    run.spec.terminate = true;
+    let attended = run.look();
+    assert!(attended.ask.is_empty());
+    assert_eq!((run.status.phase, run.status.message.as_str()), (Phase::Successful, "Run Terminated"));
+}
+
+#[test]
+fn a_measurement_that_takes_longer_is_asked_after_when_its_time_comes_or_it_is_told_over() {
+    let mut run = run(json!({"metrics": [{"name": "smoke", "provider": {"job": {"spec": {}}}}]}));
+    run.look();
+    let metadata = BTreeMap::from([("job-name".to_owned(), "smoke.1".to_owned())]);
+    let at = run.now + SignedDuration::from_secs(30);
+    run.answer("smoke", Reading::Later { at, metadata: metadata.clone() });
+    let waits = run.look();
+    assert_eq!((waits.ask, waits.wake), (Vec::new(), Some(at)));
+    run.job_is_over = true;
+    run.now += SignedDuration::from_secs(2);
+    let resumed = run.look();
+    assert!(matches!(&resumed.ask[0].about, About::Resumed { metadata: known, .. } if *known == metadata));
+    run.answer("smoke", Reading::Verdict { phase: Phase::Successful, message: String::new(), metadata });
+    run.look();
+    assert_eq!(run.status.phase, Phase::Successful);
+    assert_eq!(run.status.metric_results[0].measurements.len(), 1);
+}
+
+#[test]
+fn a_measurement_that_takes_longer_is_ended_with_its_run() {
+    let mut run = run(json!({"metrics": [{"name": "smoke", "provider": {"job": {"spec": {}}}}]}));
+    run.look();
+    let at = run.now + SignedDuration::from_secs(30);
+    run.answer("smoke", Reading::Later { at, metadata: BTreeMap::new() });
+    run.look();
+    run.spec.terminate = true;
+    assert!(matches!(run.look().ask[0].about, About::Ended { .. }));
+}
+
+#[test]
+fn a_finished_run_says_when_it_is_to_be_deleted() {
+    let mut run =
+        run(json!({"metrics": [metric("errors", json!({}))], "ttlStrategy": {"secondsAfterSuccess": 60}}));
+    run.look();
+    run.answer("errors", value(0.01));
+    let over = run.look();
+    assert_eq!((over.expired, over.wake), (false, Some(run.now + SignedDuration::from_secs(60))));
+    run.now += SignedDuration::from_secs(60);
+    assert!(run.look().expired);
+}

@@ -1,0 +1,134 @@
+//! From the analysis of a rollout to the spec of its run, and everything that can be wrong with it.
+#![expect(clippy::unwrap_used, reason = "this is test code")]
+
+use serde_json::{Value, json};
+use windlass_analysis::compose::{About, Ends, Templates, compose, field_of};
+use windlass_api::analysis::AnalysisRunSpec;
+use windlass_api::rollout_plugin::RolloutAnalysis;
+
+fn rollout() -> Value {
+    json!({
+        "metadata": {"name": "web", "namespace": "data", "labels": {"app.kubernetes.io/name": "web"}},
+        "spec": {"strategy": {"canary": {"steps": [{"setWeight": 20}]}}},
+    })
+}
+
+fn templates(list: &[(&str, Value)]) -> Templates {
+    let entry = |(name, spec): &(&str, Value)| {
+        let reference = serde_json::from_value(json!({"templateName": name})).unwrap();
+        (reference, serde_json::from_value(spec.clone()).unwrap())
+    };
+    list.iter().map(entry).collect()
+}
+
+fn composed(analysis: Value, known: &Templates, ends: Ends) -> Result<AnalysisRunSpec, Vec<String>> {
+    let analysis: RolloutAnalysis = serde_json::from_value(analysis).unwrap();
+    let rollout = rollout();
+    compose(&analysis, known, About { rollout: &rollout, stable: "web-a", latest: "web-b" }, ends)
+}
+
+fn errors() -> Value {
+    json!({
+        "args": [{"name": "revision"}, {"name": "former", "value": "none"}, {"name": "app"}, {"name": "token"}],
+        "metrics": [{"name": "errors", "count": "{{args.former}}", "provider": {"web": {
+            "url": "http://metrics/{{args.app}}/{{args.revision}}",
+            "headers": [{"key": "Authorization", "value": "Bearer {{args.token}}"}],
+        }}}],
+    })
+}
+
+fn given() -> Value {
+    json!([
+        {"name": "revision", "valueFrom": {"podTemplateHashValue": "Latest"}},
+        {"name": "former", "value": "3"},
+        {"name": "app", "valueFrom": {"fieldRef": {"fieldPath": "metadata.labels['app.kubernetes.io/name']"}}},
+        {"name": "token", "valueFrom": {"secretKeyRef": {"name": "tokens", "key": "read"}}},
+    ])
+}
+
+#[test]
+fn arguments_come_from_values_revisions_fields_and_secrets_stay_where_they_are() {
+    let mut template = errors();
+    template["metrics"][0]["interval"] = "10s".into();
+    let known = templates(&[("errors", template)]);
+    let spec =
+        composed(json!({"templates": [{"templateName": "errors"}], "args": given()}), &known, Ends::ByItself);
+    let args = serde_json::to_value(spec.unwrap().args).unwrap();
+    assert_eq!(
+        args,
+        json!([
+            {"name": "revision", "value": "web-b"},
+            {"name": "former", "value": "3"},
+            {"name": "app", "value": "web"},
+            {"name": "token", "valueFrom": {"secretKeyRef": {"name": "tokens", "key": "read"}}},
+        ])
+    );
+}
+
+#[test]
+fn whatever_is_wrong_is_told_before_anything_is_measured() {
+    let web = json!({"web": {"url": "http://metrics/"}});
+    let one = |more: Value| {
+        let mut metric = json!({"name": "errors", "provider": web.clone()});
+        metric.as_object_mut().unwrap().extend(more.as_object().unwrap().clone());
+        json!({"metrics": [metric]})
+    };
+    let rows: [(&str, Value, Value); 9] = [
+        ("does not exist", json!({}), json!({"templates": [{"templateName": "nobody"}]})),
+        ("in a circle: errors -> errors", json!({"templates": [{"templateName": "errors"}]}), json!({})),
+        (
+            "args: colour not declared by a template; declared: none",
+            one(json!({})),
+            json!({"args": [{"name": "colour", "value": "red"}]}),
+        ),
+        ("args.revision was not resolved", errors(), json!({})),
+        (
+            "neither Stable nor Latest",
+            errors(),
+            json!({"args": [{"name": "revision", "valueFrom": {"podTemplateHashValue": "Newest"}}]}),
+        ),
+        (
+            "there is no field metadata.colour",
+            errors(),
+            json!({"args": [{"name": "revision", "valueFrom": {"fieldRef": {"fieldPath": "metadata.colour"}}}]}),
+        ),
+        ("is no condition", one(json!({"successCondition": "result <"})), json!({})),
+        ("runs indefinitely", one(json!({"interval": "10s"})), json!({})),
+        ("no provider", json!({"metrics": [{"name": "errors"}]}), json!({})),
+    ];
+    for (told, template, analysis) in rows {
+        let known = templates(&[("errors", template)]);
+        let mut analysis = analysis;
+        if analysis.get("templates").is_none() {
+            analysis["templates"] = json!([{"templateName": "errors"}]);
+        }
+        let problems = composed(analysis, &known, Ends::ByItself).unwrap_err();
+        assert!(problems.iter().any(|problem| problem.contains(told)), "{told}: {problems:?}");
+    }
+}
+
+#[test]
+fn an_analysis_beside_the_steps_may_go_on_without_end() {
+    let template = json!({"metrics": [{"name": "errors", "interval": "10s", "provider": {"web": {"url": "http://metrics/"}}}]});
+    let known = templates(&[("errors", template)]);
+    assert!(composed(json!({"templates": [{"templateName": "errors"}]}), &known, Ends::WithTheRun).is_ok());
+}
+
+#[test]
+fn fields_are_found_by_their_paths() {
+    let rows = [
+        ("metadata.name", Ok("web")),
+        ("metadata.labels['app.kubernetes.io/name']", Ok("web")),
+        ("spec.strategy.canary.steps[0].setWeight", Ok("20")),
+        ("metadata.labels", Err("metadata.labels is no single value")),
+        (
+            "spec.strategy.canary.steps[7].setWeight",
+            Err("there is no field spec.strategy.canary.steps[7].setWeight"),
+        ),
+        ("metadata.labels[", Err("\"metadata.labels[\" is no path of a field")),
+        ("", Err("\"\" is no path of a field")),
+    ];
+    for (path, expected) in rows {
+        assert_eq!(field_of(&rollout(), path).as_deref().map_err(String::as_str), expected, "{path}");
+    }
+}
