@@ -117,9 +117,9 @@ fn early(
 }
 
 fn over(spec: &AnalysisRunSpec, status: AnalysisRunStatus, now: Timestamp) -> Attended {
-    let expires = spec.ttl_strategy.as_ref().and_then(|strategy| expires(strategy, &status));
-    let expired = expires.is_some_and(|at| at <= now);
-    Attended { status, ask: Vec::new(), wake: expires.filter(|_| !expired), expired }
+    let until = spec.ttl_strategy.as_ref().and_then(|strategy| expires(strategy, &status));
+    let expired = until.is_some_and(|at| at <= now);
+    Attended { status, ask: Vec::new(), wake: until.filter(|_| !expired), expired }
 }
 
 /// A run that makes no sense is over before it began.
