@@ -150,9 +150,12 @@ fn take_in(rules: &[Rules], status: &mut AnalysisRunStatus, answer: &Answered) {
     let Some(rules) = rules.iter().find(|rules| rules.name == answer.metric) else { return };
     let Some(result) = status.metric_results.iter_mut().find(|it| it.name == answer.metric) else { return };
     // A verdict stands: what comes late does not change it.
-    let known = |last: &Measurement| last.finished_at.is_some_and(|at| at > answer.asked_at);
+    let known = |last: &Measurement| {
+        // Somebody else has asked meanwhile, or this very answer was stored and nobody was told.
+        last.finished_at.is_some_and(|at| at > answer.asked_at || last.started_at == Some(answer.asked_at))
+    };
     if result.measurements.last().is_some_and(known) {
-        return; // somebody else has asked meanwhile
+        return;
     }
     if result.phase.is_completed() || (ending && result.measurements.is_empty()) {
         return;

@@ -1,15 +1,16 @@
 //! The `RolloutPlugin` front, golden in and out: manifests to plans, decisions to status.
 #![expect(clippy::unwrap_used, reason = "this is test code")]
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use jiff::{SignedDuration, Timestamp};
 use proptest::prelude::*;
+use windlass_api::analysis::{AnalysisRunSpec, AnalysisRunStatus, Phase};
 use windlass_api::rollout_plugin::RolloutPlugin;
-use windlass_api::{Circumstances, Front, to_yaml};
+use windlass_api::{Circumstances, Front, Kept, to_yaml};
 use windlass_engine::{
-    AbortCause, Decision, Exposure, Intents, Journey, Memo, Observation, Part, Pod, PodName, PodState,
-    PodUid, Progress, Revision, Run, Seen, Slot, WorkloadUid, decide,
+    AbortCause, CheckId, CheckPlace, Decision, Exposure, Intents, Journey, Memo, Observation, Part, Pod,
+    PodName, PodState, PodUid, Progress, Revision, Run, Seen, Slot, WorkloadUid, decide,
 };
 
 const SEED: &str = include_str!("../../../tests/cluster/tests/it/seed-003.yaml");
@@ -98,6 +99,24 @@ fn the_seed_manifest_becomes_nine_stages() {
     seed.metadata.namespace = Some("argo-rollouts".to_owned());
     insta::assert_debug_snapshot!("seed_003_plan", seed.asked().plan.unwrap());
     assert_eq!(seed.workload().unwrap().to_string(), "StatefulSet my-statefulset");
+}
+
+#[test]
+fn of_analyses_that_were_made_in_the_same_second_the_oldest_is_not_kept() {
+    let mut rollout = with_steps("[{setWeight: 20}]");
+    rollout.metadata.uid = Some("uid".to_owned());
+    let failed = |target: &str, started: Timestamp| {
+        let id = CheckId { run: started, place: CheckPlace::Stage(0), attempt: 0 };
+        let mut run = rollout.begin(id, &Revision::new(target), AnalysisRunSpec::default(), &|_| false);
+        run.status = Some(AnalysisRunStatus { phase: Phase::Failed, ..AnalysisRunStatus::default() });
+        run
+    };
+    let (older, newer) = (failed("web-z", at(0)), failed("web-c", at(0) + SignedDuration::from_millis(1)));
+    let kept = Kept { successful: 1, unsuccessful: 1 };
+    for runs in [[&newer, &older], [&older, &newer]] {
+        let surplus = rollout.surplus(runs.into_iter(), &BTreeSet::new(), kept).unwrap();
+        assert_eq!(surplus.metadata.name, older.metadata.name);
+    }
 }
 
 #[test]

@@ -63,9 +63,31 @@ pub fn acts(deed: &Deed, start: &Start, store: &Store) -> Vec<Act> {
         ),
         Deed::Reapply => vec![reapply(start)],
         Deed::Quota(pods) => quota(*pods, &set.namespace, store),
-        Deed::Pod(..) | Deed::Node(..) => Vec::new(),
+        Deed::Pod(..) | Deed::Node(..) | Deed::Metric(..) => Vec::new(),
         Deed::Policies(on) => policies(*on, start.holder, store),
+        Deed::DeleteTemplate(name) => {
+            vec![delete(Resource::AnalysisTemplates, Key::new(&set.namespace, name))]
+        }
+        Deed::CreateTemplate(name) => {
+            let there = store.get(Resource::AnalysisTemplates, &Key::new(&set.namespace, name)).is_some();
+            let template = start.template(name).filter(|_| !there).cloned();
+            template.map(|template| Act::Create(Resource::AnalysisTemplates, template)).into_iter().collect()
+        }
+        Deed::DeleteAnalysis => latest_analysis(store)
+            .map(|run| delete(Resource::AnalysisRuns, Key::of(run)))
+            .into_iter()
+            .collect(),
+        Deed::TerminateAnalysis => latest_analysis(store)
+            .map(|run| spec(Resource::AnalysisRuns, &Key::of(run), json!({"terminate": true})))
+            .unwrap_or_default(),
     }
+}
+
+/// The analysis that was made last.
+pub(crate) fn latest_analysis(store: &Store) -> Option<&Value> {
+    let created = |run: &Value| text(run, &["metadata", "creationTimestamp"]).map(str::to_owned);
+    let runs = store.all(Resource::AnalysisRuns).map(|(_, run)| &**run);
+    runs.max_by_key(|run| (created(run), Key::of(run).name))
 }
 
 /// The rollout that a person means: the one of the start, or the one that took its place.

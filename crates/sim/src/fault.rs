@@ -157,8 +157,9 @@ impl Line {
         server.with(|server, now| {
             let store = server.store();
             if store.revision() > before {
-                // Whoever leads says so all the time; that is no work.
-                state.writes += u64::from(!what.contains("/leases"));
+                // Whoever leads says so all the time, and an analysis stores every measurement; that is no work.
+                let stores_measurements = what.contains("/analysisruns/") && what.ends_with("/status");
+                state.writes += u64::from(!what.contains("/leases") && !stores_measurements);
                 state.judge.catch_up(now, store, Some(before));
                 let holds = state.candidate.as_deref().is_none_or(|me| holder(store) == Some(me));
                 if (!state.leads || !holds) && !what.contains("/leases") {

@@ -1,6 +1,7 @@
 //! The oracles: what must be so whatever happens. Every decision is given to `audit`; every write of a controller, and
 //! the whole cluster whenever nothing moves, is judged by the truth of the store, which no controller sees.
 
+mod checks;
 mod people;
 mod rest;
 
@@ -53,6 +54,7 @@ struct Record {
     freed: BTreeMap<String, Freed>,
     freed_uids: BTreeSet<String>,
     people: people::People,
+    checks: checks::Checks,
 }
 
 struct Freed {
@@ -87,6 +89,11 @@ impl Judge {
         self.record().decisions
     }
 
+    /// How often analyses came to each verdict.
+    pub fn verdicts(&self) -> BTreeMap<String, u64> {
+        self.record().checks.verdicts.clone()
+    }
+
     /// Enters something that somebody else found.
     pub fn find(&self, at: Timestamp, rule: &'static str, what: String) {
         self.record().found.push(Violation { at, rule, what });
@@ -118,6 +125,13 @@ impl Judge {
                 Resource::Pods => record.pod(now, store, change, ours),
                 Resource::StatefulSets if ours => {
                     let found = record.people.exposure(now, store, change);
+                    record.found.extend(found);
+                    let free = record.people.have_decided();
+                    let found = record.checks.exposure(now, store, change).filter(|_| !free);
+                    record.found.extend(found);
+                }
+                Resource::AnalysisRuns => {
+                    let found = record.checks.analysis(now, store, change);
                     record.found.extend(found);
                 }
                 _ => {}

@@ -52,6 +52,6 @@ pub use service::{Cluster, Service};
 pub use shrink::shrink;
 pub use soak::{Broken, Soaked};
 pub use store::{Change, ChangeKind, Store};
-pub use timeline::{Happening, Moment, PodState, Timeline};
+pub use timeline::{AnalysisState, Happening, Moment, PodState, Timeline};
 pub use trace::{Checkpoint, Trace};
 pub use whole::{Rehearsed, rehearse};

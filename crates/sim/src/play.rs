@@ -74,6 +74,8 @@ pub struct Statistics {
     pub writes: u64,
     /// Decisions.
     pub decisions: u64,
+    /// What analyses came to, by verdict.
+    pub verdicts: BTreeMap<String, u64>,
 }
 
 impl Statistics {
@@ -85,6 +87,9 @@ impl Statistics {
         self.requests += other.requests;
         self.writes += other.writes;
         self.decisions += other.decisions;
+        for (verdict, count) in &other.verdicts {
+            *self.verdicts.entry(verdict.clone()).or_default() += count;
+        }
     }
 }
 
@@ -144,6 +149,7 @@ impl Player {
         judge.starts_with(start.image());
         let cast = Cast::new(everybody(start.seed.unwrap_or_default()), chance.as_mut().map(|it| it.fork(3)));
         let samples = Samples::default();
+        start.samples.iter().for_each(|(metric, sample)| samples.set(metric, sample.clone()));
         let lags = chance.as_mut().map(|it| it.fork(4));
         let first = Controller::new(&cluster, &clock, &judge, lags, &samples);
         Self {
@@ -187,6 +193,7 @@ impl Player {
             self.statistics.writes += controller.line.writes();
         }
         self.statistics.decisions = self.judge.decisions();
+        self.statistics.verdicts = self.judge.verdicts();
         let store = self.cluster.with(|server, _| server.store().clone());
         Outcome {
             timeline: self.timeline,
@@ -218,8 +225,10 @@ impl Player {
         for order in deed::orders(deed, &self.start) {
             self.cast.order(now, &order);
         }
-        if let Deed::Pod(pod, _) = deed {
-            self.ordered.insert(pod.clone());
+        match deed {
+            Deed::Pod(pod, _) => drop(self.ordered.insert(pod.clone())),
+            Deed::Metric(metric, sample) => self.samples.set(metric, sample.clone()),
+            _ => {}
         }
         let start = &self.start;
         let refused: Vec<String> = self.cluster.with(|server, now| {
@@ -422,6 +431,7 @@ impl Player {
     async fn come_to_an_end(&mut self) {
         self.cast.be_prompt();
         self.controllers.iter_mut().for_each(Controller::be_well);
+        self.samples.be_well();
         let ordered = std::mem::take(&mut self.ordered);
         for deed in amends(&self.start, &ordered) {
             self.deed(&deed);

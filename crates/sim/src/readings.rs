@@ -1,6 +1,8 @@
 //! What metrics say in a play: whatever the script sets, at once or late. Providers are not played: what they answer is.
 
 use std::collections::BTreeMap;
+use std::fmt;
+use std::str::FromStr;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
@@ -8,53 +10,106 @@ use tokio::time::Instant;
 use windlass_analysis::expression::Value;
 use windlass_analysis::gauge::{Answered, Gauge, Measured, Question, Reading};
 
-/// What a metric says.
+/// A value that the conditions of scripts call good.
+pub(crate) const GOOD: f64 = 0.01;
+
+/// What a metric says from now on.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Sample {
-    /// The value, or none.
-    pub says: Says,
-    /// How long the answer takes.
+    /// The answers, in turn: after the last one the first comes again.
+    pub says: Vec<Says>,
+    /// How long each takes.
     pub after: Duration,
 }
 
-/// What a metric says.
+/// One answer.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum Says {
-    /// A number; NaN is one.
+    /// A number.
     Number(f64),
+    /// None that can be compared: zero divided by zero.
+    NotANumber,
     /// An empty list: a query that finds nothing.
     Empty,
     /// No answer.
     Error,
 }
 
+impl From<Says> for Sample {
+    fn from(says: Says) -> Self {
+        Self { says: vec![says], after: Duration::ZERO }
+    }
+}
+
+impl fmt::Display for Says {
+    fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Number(number) => write!(out, "{number}"),
+            Self::NotANumber => out.write_str("nan"),
+            Self::Empty => out.write_str("empty"),
+            Self::Error => out.write_str("error"),
+        }
+    }
+}
+
+impl FromStr for Says {
+    type Err = String;
+
+    fn from_str(word: &str) -> Result<Self, String> {
+        Ok(match word {
+            "nan" => Self::NotANumber,
+            "empty" => Self::Empty,
+            "error" => Self::Error,
+            number => {
+                Self::Number(number.parse().ok().filter(|it: &f64| it.is_finite()).ok_or_else(|| {
+                    format!("`{word}` is nothing that a metric says: expected a number, nan, empty or error")
+                })?)
+            }
+        })
+    }
+}
+
 /// What each metric says now. Shared by everybody who asks.
 #[derive(Clone, Debug, Default)]
-pub struct Samples(Arc<Mutex<BTreeMap<String, Sample>>>);
+pub struct Samples(Arc<Mutex<BTreeMap<String, (Sample, usize)>>>);
 
 impl Samples {
-    fn all(&self) -> MutexGuard<'_, BTreeMap<String, Sample>> {
+    fn all(&self) -> MutexGuard<'_, BTreeMap<String, (Sample, usize)>> {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     /// From now on a metric says this.
     pub fn set(&self, metric: &str, sample: Sample) {
-        self.all().insert(metric.to_owned(), sample);
+        self.all().insert(metric.to_owned(), (sample, 0));
+    }
+
+    /// Every metric is well again, and prompt.
+    pub(crate) fn be_well(&self) {
+        for sample in self.all().values_mut() {
+            *sample = (Sample::from(Says::Number(GOOD)), 0);
+        }
     }
 
     /// What it says, and after how long.
     fn reading(&self, metric: &str) -> (Reading, Duration) {
-        let Some(sample) = self.all().get(metric).cloned() else {
+        let mut all = self.all();
+        let said = all.get_mut(metric).and_then(|(sample, turn)| {
+            let says = sample.says.get(*turn % sample.says.len().max(1)).copied()?;
+            *turn += 1;
+            Some((says, sample.after))
+        });
+        let Some((says, after)) = said else {
             let text = format!("nobody has said what metric {metric:?} says");
             return (Reading::Error(text), Duration::ZERO);
         };
         let value = |value| Reading::Value(Measured { value, metadata: BTreeMap::new() });
-        let reading = match sample.says {
+        let reading = match says {
             Says::Number(number) => value(Value::Float(number)),
+            Says::NotANumber => value(Value::Float(f64::NAN)),
             Says::Empty => value(Value::List(Vec::new())),
             Says::Error => Reading::Error("the provider does not answer".to_owned()),
         };
-        (reading, sample.after)
+        (reading, after)
     }
 }
 

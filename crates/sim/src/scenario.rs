@@ -53,9 +53,16 @@ fn read(file: &Path) -> std::io::Result<Scenario> {
         sentence: sentence.to_owned(),
         golden: file.with_extension("timeline"),
         names_its_hold: text.lines().any(|line| line.starts_with("given hold ")),
-        simulator_only: said.or_else(|| script.lines.iter().find_map(unreal)),
+        simulator_only: said
+            .or_else(|| unreal_given(&script))
+            .or_else(|| script.lines.iter().find_map(unreal)),
         script,
     })
+}
+
+/// Why what is given cannot be had on a real control plane, if so.
+fn unreal_given(script: &Script) -> Option<String> {
+    (!script.given.measured().is_empty()).then(|| "what metrics say is the simulator's".to_owned())
 }
 
 /// Why a line cannot be played on a real control plane, if so.

@@ -2,6 +2,7 @@
 //! a failing script is made smaller, and scripts that are worth keeping live in `tests/scenarios`. The same text runs on
 //! a real control plane, faults aside.
 
+mod checks;
 mod read;
 
 use std::fmt;
@@ -10,6 +11,9 @@ use std::time::Duration;
 use jiff::SignedDuration;
 use windlass_workloads::Holder;
 
+use crate::readings::Sample;
+
+pub use checks::{GivenBackground, GivenCheck, GivenMetric, Policy};
 pub use read::ScriptError;
 
 /// What a cluster starts with, and what happens to it.
@@ -40,6 +44,12 @@ pub struct Given {
     pub managed: bool,
     /// The steps of the rollout.
     pub steps: Vec<GivenStep>,
+    /// What is measured beside the steps.
+    pub background: Option<GivenBackground>,
+    /// How metrics are measured and judged; those that are not named are measured as usual.
+    pub metrics: Vec<GivenMetric>,
+    /// How many good and other analyses are kept, where that is said.
+    pub kept: Option<(u32, u32)>,
     /// How long there may be no progress, and whether the run is aborted then.
     pub deadline: Option<(Duration, Overdue)>,
     /// What holds a new template.
@@ -51,7 +61,7 @@ pub struct Given {
 }
 
 /// One step.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq)]
 pub enum GivenStep {
     /// So many percent.
     Weight(u32),
@@ -59,6 +69,8 @@ pub enum GivenStep {
     Pause,
     /// A hold for a time.
     PauseFor(Duration),
+    /// A check that has to pass.
+    Check(GivenCheck),
 }
 
 /// What happens when the deadline has passed.
@@ -100,6 +112,12 @@ pub enum Condition {
     Pods(u32),
     /// An event of this reason was told about the rollout.
     Told(String),
+    /// The latest analysis is in this phase.
+    Analysis(String),
+    /// The latest analysis has measured so many times.
+    Measured(u32),
+    /// There are so many analyses.
+    Analyses(u32),
     /// There is no rollout any more.
     NoRollout,
     /// Nothing happens any more until time has passed.
@@ -107,7 +125,7 @@ pub enum Condition {
 }
 
 /// What people and tools do.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq)]
 pub enum Deed {
     /// Another image: a new template.
     Image(String),
@@ -155,6 +173,16 @@ pub enum Deed {
     Node(String, NodeState),
     /// The admission policies are taken away, or put back.
     Policies(bool),
+    /// What a metric says from now on.
+    Metric(String, Sample),
+    /// Take the template of a metric away.
+    DeleteTemplate(String),
+    /// Put it back.
+    CreateTemplate(String),
+    /// Delete the latest analysis.
+    DeleteAnalysis,
+    /// Ask the latest analysis to end.
+    TerminateAnalysis,
 }
 
 /// How a pod behaves, whatever its image says.
@@ -248,6 +276,13 @@ impl fmt::Display for Given {
         if !self.managed {
             writeln!(out, "given no rollout")?;
         }
+        if let Some(background) = &self.background {
+            writeln!(out, "given background {background}")?;
+        }
+        self.metrics.iter().try_for_each(|metric| writeln!(out, "given metric {metric}"))?;
+        if let Some((good, other)) = self.kept {
+            writeln!(out, "given kept {good} {other}")?;
+        }
         if let Some((limit, overdue)) = self.deadline {
             let then = match overdue {
                 Overdue::Told => "",
@@ -282,6 +317,9 @@ impl Default for Given {
                 GivenStep::PauseFor(Duration::from_secs(600)),
                 GivenStep::Weight(100),
             ],
+            background: None,
+            metrics: Vec::new(),
+            kept: None,
             deadline: None,
             holder: Holder::Policy,
             nodes: 3,
@@ -302,6 +340,7 @@ impl fmt::Display for Steps<'_> {
                 GivenStep::Weight(weight) => write!(out, "{weight}")?,
                 GivenStep::Pause => out.write_str("pause")?,
                 GivenStep::PauseFor(time) => write!(out, "pause:{}", Written(*time))?,
+                GivenStep::Check(check) => write!(out, "check:{check}")?,
             }
         }
         Ok(())
@@ -329,6 +368,9 @@ impl fmt::Display for Condition {
             Self::Ready(count) => write!(out, "ready {count}"),
             Self::Pods(count) => write!(out, "pods {count}"),
             Self::Told(reason) => write!(out, "told {reason}"),
+            Self::Analysis(phase) => write!(out, "analysis {phase}"),
+            Self::Measured(count) => write!(out, "measured {count}"),
+            Self::Analyses(count) => write!(out, "analyses {count}"),
             Self::NoRollout => out.write_str("no rollout"),
             Self::Quiet => out.write_str("quiet"),
         }
@@ -365,6 +407,15 @@ impl fmt::Display for Deed {
             Self::Node(node, NodeState::Back) => write!(out, "node {node} back"),
             Self::Policies(true) => out.write_str("policies on"),
             Self::Policies(false) => out.write_str("policies off"),
+            Self::Metric(metric, sample) => {
+                write!(out, "metric {metric}")?;
+                sample.says.iter().try_for_each(|says| write!(out, " {says}"))?;
+                if sample.after.is_zero() { Ok(()) } else { write!(out, " after {}", Written(sample.after)) }
+            }
+            Self::DeleteTemplate(metric) => write!(out, "delete template {metric}"),
+            Self::CreateTemplate(metric) => write!(out, "create template {metric}"),
+            Self::DeleteAnalysis => out.write_str("delete analysis"),
+            Self::TerminateAnalysis => out.write_str("terminate analysis"),
         }
     }
 }

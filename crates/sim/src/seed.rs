@@ -1,5 +1,7 @@
 //! From a seed to a script: a cluster, a rollout, and everything that may come between, at any moment.
 
+mod checks;
+
 use std::time::Duration;
 
 use windlass_workloads::Holder;
@@ -22,7 +24,9 @@ pub fn script(seed: u64) -> Script {
             Line::Do(deed(&mut chance, &given))
         });
     }
-    Script { given, lines }
+    let mut script = Script { given, lines };
+    checks::add(&mut script, seed);
+    script
 }
 
 fn given(seed: u64, chance: &mut Chance) -> Given {
@@ -40,6 +44,7 @@ fn given(seed: u64, chance: &mut Chance) -> Given {
         holder: if chance.one_in(3) { Holder::Partition } else { Holder::Policy },
         nodes: 3,
         seed: Some(seed),
+        ..Given::default()
     }
 }
 

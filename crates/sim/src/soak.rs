@@ -70,7 +70,7 @@ impl fmt::Display for Broken {
 
 impl fmt::Display for Soaked {
     fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let Statistics { faults, requests, writes, decisions } = &self.statistics;
+        let Statistics { faults, requests, writes, decisions, verdicts } = &self.statistics;
         writeln!(
             out,
             "{} rollouts, {decisions} decisions, {requests} requests, {writes} writes, {} faults, {} violations",
@@ -80,6 +80,9 @@ impl fmt::Display for Soaked {
         )?;
         for (kind, count) in faults {
             writeln!(out, "  {kind:<16} {count:>10}")?;
+        }
+        for (verdict, count) in verdicts {
+            writeln!(out, "  analyses {verdict:<12} {count:>5}")?;
         }
         self.broken.iter().try_for_each(|broken| write!(out, "\n{broken}"))
     }

@@ -6,9 +6,10 @@ use serde_json::{Value, json};
 use windlass_workloads::{DEFAULT_IDENTITY, Holder, wanted_policies};
 
 use crate::object::{Key, list, map_at, number, text};
+use crate::readings::{GOOD, Sample, Says};
 use crate::refusal::Refusal;
 use crate::resource::Resource;
-use crate::script::{Condition, Given, GivenStep, Overdue};
+use crate::script::{Condition, Given, GivenCheck, GivenMetric, GivenStep, Overdue};
 use crate::server::{Caller, Server};
 
 /// The namespace of scripts.
@@ -27,6 +28,8 @@ pub struct Start {
     pub managed: bool,
     /// Whatever else there is.
     pub more: Vec<Belonging>,
+    /// What metrics say at first.
+    pub samples: Vec<(String, Sample)>,
     /// What holds a new template.
     pub holder: Holder,
     /// How many nodes.
@@ -41,7 +44,12 @@ impl From<&Given> for Start {
             set: set(given),
             rollout: rollout(given, NAME),
             managed: given.managed,
-            more: Vec::new(),
+            more: given.measured().iter().map(|it| (Resource::AnalysisTemplates, template(it))).collect(),
+            samples: given
+                .measured()
+                .into_iter()
+                .map(|it| (it.name, Sample::from(Says::Number(GOOD))))
+                .collect(),
             holder: given.holder,
             nodes: given.nodes,
             seed: given.seed,
@@ -53,7 +61,9 @@ impl Start {
     /// The same in another namespace.
     #[must_use]
     pub fn within(mut self, namespace: &str) -> Self {
-        for object in [&mut self.set, &mut self.rollout] {
+        let templates = self.more.iter_mut().filter(|(resource, _)| *resource == Resource::AnalysisTemplates);
+        let templates = templates.map(|(_, template)| template);
+        for object in [&mut self.set, &mut self.rollout].into_iter().chain(templates) {
             map_at(object, &["metadata"]).insert("namespace".to_owned(), json!(namespace));
         }
         self
@@ -99,6 +109,12 @@ impl Start {
     fn of_the_first_container(&self, field: &str) -> &str {
         let first = list(&self.set, &["spec", "template", "spec", "containers"]).first();
         first.and_then(|container| text(container, &[field])).unwrap_or_default()
+    }
+
+    /// A template of the start, by its name.
+    pub fn template(&self, name: &str) -> Option<&Value> {
+        let mut templates = self.more.iter().filter(|(resource, _)| *resource == Resource::AnalysisTemplates);
+        templates.find(|(_, it)| text(it, &["metadata", "name"]) == Some(name)).map(|(_, template)| template)
     }
 
     /// A pod of the set, by its name.
@@ -190,6 +206,15 @@ pub fn rollout(given: &Given, name: &str) -> Value {
             "strategy": {"canary": {"steps": steps(&given.steps)}},
         },
     });
+    if let Some(background) = &given.background {
+        let mut analysis = analysis(&background.check);
+        analysis["startingStep"] = json!(background.from);
+        rollout["spec"]["strategy"]["canary"]["analysis"] = analysis;
+    }
+    if let Some((good, other)) = given.kept {
+        rollout["spec"]["analysis"] =
+            json!({"successfulRunHistoryLimit": good, "unsuccessfulRunHistoryLimit": other});
+    }
     if let Some((limit, overdue)) = given.deadline {
         rollout["spec"]["plugin"]["config"] =
             json!({"timeoutSeconds": limit.as_secs(), "timeoutAbort": overdue == Overdue::Aborted});
@@ -205,6 +230,38 @@ pub fn steps(steps: &[GivenStep]) -> Value {
             GivenStep::Weight(weight) => json!({"setWeight": weight}),
             GivenStep::Pause => json!({"pause": {}}),
             GivenStep::PauseFor(time) => json!({"pause": {"duration": format!("{}s", time.as_secs())}}),
+            GivenStep::Check(check) => json!({"analysis": analysis(check)}),
         })
         .collect()
+}
+
+fn analysis(check: &GivenCheck) -> Value {
+    let mut analysis = json!({"templates": [{"templateName": check.metric}]});
+    if let Some(policy) = check.on_error {
+        analysis["onError"] = json!(policy.as_str());
+    }
+    analysis
+}
+
+/// The template of a metric. Nobody asks its provider: what it says is a line of the script.
+fn template(metric: &GivenMetric) -> Value {
+    let seconds = |time: std::time::Duration| format!("{}ms", time.as_millis());
+    let mut measured = json!({
+        "name": metric.name,
+        "interval": seconds(metric.interval),
+        "initialDelay": seconds(metric.delay),
+        "failureLimit": metric.failures,
+        "inconclusiveLimit": metric.inconclusive,
+        "consecutiveErrorLimit": metric.errors,
+        "successCondition": metric.success,
+        "provider": {"web": {"url": "http://metrics.invalid/", "jsonPath": "{$.value}"}},
+    });
+    if let Some(count) = metric.count {
+        measured["count"] = json!(count);
+    }
+    json!({
+        "apiVersion": "argoproj.io/v1alpha1", "kind": "AnalysisTemplate",
+        "metadata": {"name": metric.name, "namespace": NAMESPACE},
+        "spec": {"metrics": [measured]},
+    })
 }

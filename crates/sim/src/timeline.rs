@@ -68,6 +68,15 @@ pub enum Happening {
         /// Its message.
         message: String,
     },
+    /// An analysis began, measured for the first time, came to its verdict, or was asked to end.
+    Analysis {
+        /// Its name, with the letter of the revision.
+        name: String,
+        /// The step that waits for it, counted from zero; none where it runs beside the steps.
+        step: Option<usize>,
+        /// What it does now.
+        state: AnalysisState,
+    },
     /// An event was told.
     Told {
         /// One word.
@@ -91,6 +100,27 @@ pub enum PodState {
     Gone,
 }
 
+/// What an analysis does.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "camelCase")]
+pub enum AnalysisState {
+    /// It was made.
+    Made,
+    /// It measures.
+    Measures,
+    /// Nobody waits for it any more.
+    AskedToEnd,
+    /// It has its verdict.
+    Over {
+        /// Which.
+        verdict: String,
+        /// Why, if it is not good.
+        why: String,
+    },
+    /// It is gone.
+    Gone,
+}
+
 /// The partition that holds everything.
 const HOLD: i64 = 2_147_483_647;
 
@@ -107,6 +137,7 @@ impl Timeline {
             Resource::StatefulSets => self.set(change),
             Resource::RolloutPlugins => rollout(change),
             Resource::Events => event(change),
+            Resource::AnalysisRuns => self.analysis(change),
             _ => None,
         };
         if let Some(what) = what {
@@ -137,6 +168,24 @@ impl Timeline {
         }
         let revision = self.letter(label(&change.object, "controller-revision-hash").unwrap_or_default());
         Some(Happening::Pod { name: change.key.name.clone(), revision, state })
+    }
+
+    fn analysis(&self, change: &Change) -> Option<Happening> {
+        let state = match change.kind {
+            ChangeKind::Deleted => AnalysisState::Gone,
+            ChangeKind::Added | ChangeKind::Modified => analysis_state(&change.object),
+        };
+        let before = change.before.as_ref().filter(|it| uid(it) == uid(&change.object));
+        if change.kind != ChangeKind::Deleted && before.is_some_and(|before| analysis_state(before) == state)
+        {
+            return None;
+        }
+        let named = |name: String, (revision, letter): (&String, &char)| {
+            if revision.is_empty() { name } else { name.replace(revision, &letter.to_string()) }
+        };
+        let name = self.letters.iter().fold(change.key.name.clone(), named);
+        let step = label(&change.object, "step-index").and_then(|step| step.parse().ok());
+        Some(Happening::Analysis { name, step, state })
     }
 
     fn set(&mut self, change: &Change) -> Option<Happening> {
@@ -177,6 +226,17 @@ pub(crate) fn pod_state(pod: &Value) -> PodState {
     PodState::Unready(why.map(str::to_owned))
 }
 
+pub(crate) fn analysis_state(run: &Value) -> AnalysisState {
+    let status = |field| text(run, &["status", field]).unwrap_or_default();
+    let ending = at(run, &["spec", "terminate"]).and_then(Value::as_bool) == Some(true);
+    match status("phase") {
+        "" | "Pending" | "Running" if ending => AnalysisState::AskedToEnd,
+        "" | "Pending" => AnalysisState::Made,
+        "Running" => AnalysisState::Measures,
+        verdict => AnalysisState::Over { verdict: verdict.to_owned(), why: status("message").to_owned() },
+    }
+}
+
 fn rollout(change: &Change) -> Option<Happening> {
     let facts = |rollout: &Value| {
         let field = |name| text(rollout, &["status", name]).unwrap_or_default().to_owned();
@@ -214,6 +274,19 @@ impl fmt::Display for PodState {
     }
 }
 
+impl fmt::Display for AnalysisState {
+    fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Made => out.write_str("begins"),
+            Self::Measures => out.write_str("measures"),
+            Self::AskedToEnd => out.write_str("is asked to end"),
+            Self::Over { verdict, why } if why.is_empty() => out.write_str(verdict),
+            Self::Over { verdict, why } => write!(out, "{verdict}: {why}"),
+            Self::Gone => out.write_str("gone"),
+        }
+    }
+}
+
 impl fmt::Display for Happening {
     fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
@@ -226,6 +299,7 @@ impl fmt::Display for Happening {
             Self::Rollout { name, phase, step, message } => {
                 write!(out, "rollout {name} {phase} {step}: {message}")
             }
+            Self::Analysis { name, state, .. } => write!(out, "analysis {name} {state}"),
             Self::Told { reason, note } => write!(out, "event {reason}: {note}"),
         }
     }

@@ -72,6 +72,8 @@ impl Rehearsal {
         let cluster = Cluster::new(server, Arc::new(clock.clone()));
         let judge = Judge::default();
         judge.starts_with(start.image());
+        let samples = Samples::default();
+        start.samples.iter().for_each(|(metric, sample)| samples.set(metric, sample.clone()));
         let cast = Arc::new(Mutex::new(Cast::new(everybody(start.seed.unwrap_or_default()), None)));
         let mut rehearsal = Self {
             start,
@@ -79,7 +81,7 @@ impl Rehearsal {
             cast,
             clock,
             judge,
-            samples: Samples::default(),
+            samples,
             wires: Vec::new(),
             clocks: Vec::new(),
             tasks: JoinSet::new(),
@@ -131,8 +133,10 @@ impl Rehearsal {
         for order in deed::orders(deed, start) {
             lock(&self.cast).order(self.clock.now(), &order);
         }
-        if let Deed::Pod(pod, _) = deed {
-            self.ordered.insert(pod.clone());
+        match deed {
+            Deed::Pod(pod, _) => drop(self.ordered.insert(pod.clone())),
+            Deed::Metric(metric, sample) => self.samples.set(metric, sample.clone()),
+            _ => {}
         }
         let done = self.cluster.with(|server, now| {
             let acts = deed::acts(deed, start, server.store());
@@ -180,6 +184,7 @@ impl Rehearsal {
 
     async fn come_to_an_end(&mut self) {
         self.wires.iter().for_each(Wire::be_well);
+        self.samples.be_well();
         self.clocks.iter().for_each(VirtualClock::correct);
         let ordered = std::mem::take(&mut self.ordered);
         for deed in amends(&self.start, &ordered) {

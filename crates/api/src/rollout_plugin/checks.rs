@@ -54,19 +54,20 @@ impl RolloutPlugin {
         listened: &BTreeSet<CheckId>,
         kept: Kept,
     ) -> Option<&'a AnalysisRun> {
-        let mut over: Vec<(&AnalysisRun, bool)> = runs
-            .filter(|run| {
-                seen_check(self, run).is_some_and(|check| {
-                    !listened.contains(&check.id) && matches!(check.state, CheckState::Over { .. })
-                })
-            })
-            .map(|run| (run, run.status.as_ref().is_some_and(|status| status.phase == Phase::Successful)))
-            .collect();
+        let is_good = |run: &AnalysisRun| run.status.as_ref().map(|it| it.phase) == Some(Phase::Successful);
         let age = |run: &AnalysisRun| run.metadata.creation_timestamp.as_ref().map(|time| time.0);
-        over.sort_by_key(|(run, _)| std::cmp::Reverse((age(run), run.metadata.name.clone())));
+        let mut over: Vec<(&AnalysisRun, CheckId)> = runs
+            .filter_map(|run| seen_check(self, run).map(|check| (run, check)))
+            .filter(|(_, check)| {
+                !listened.contains(&check.id) && matches!(check.state, CheckState::Over { .. })
+            })
+            .map(|(run, check)| (run, check.id))
+            .collect();
+        // Several may have been made in one second, and that is all that the server tells.
+        over.sort_by_key(|(run, check)| std::cmp::Reverse((age(run), *check)));
         let beyond = |good: bool, limit: usize| {
-            let of_kind = over.iter().filter(move |(_, is_good)| *is_good == good);
-            of_kind.map(|(run, _)| *run).skip(limit).last()
+            let of_kind = over.iter().map(|(run, _)| *run).filter(|run| is_good(run) == good);
+            of_kind.skip(limit).last()
         };
         beyond(true, kept.successful).or_else(|| beyond(false, kept.unsuccessful))
     }

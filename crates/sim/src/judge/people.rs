@@ -46,6 +46,11 @@ impl People {
         }
     }
 
+    /// Everything was let through by a person, or steps were edited, checks among them.
+    pub(super) fn have_decided(&self) -> bool {
+        self.everything || self.other_steps
+    }
+
     /// A write of ours to the set: it lets no more pods through than people and the plan allow.
     pub(super) fn exposure(&self, now: Timestamp, store: &Store, change: &Change) -> Vec<Violation> {
         let set = &change.object;

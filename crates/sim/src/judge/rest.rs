@@ -3,7 +3,7 @@
 use jiff::Timestamp;
 use serde_json::Value;
 
-use super::{Violation, flagged, rollout, told};
+use super::{Violation, checks, flagged, rollout, told};
 use crate::object::{
     Object, annotation, at, controller, generation, is_going, label, later, list, number, parse_moment, text,
     uid,
@@ -62,6 +62,9 @@ pub(super) fn judge(now: Timestamp, store: &Store) -> Vec<Violation> {
             }
         }
         (_, None) => {}
+    }
+    for (rule, what) in checks::at_rest(store) {
+        find(rule, what);
     }
     found
 }

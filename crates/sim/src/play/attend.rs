@@ -19,11 +19,15 @@ use crate::script::{Deed, Line};
 use crate::server::{Part, Patch};
 use crate::start::Start;
 use crate::store::Store;
+use crate::timeline::{AnalysisState, Timeline, analysis_state};
 
 /// How soon something has to be due to count as under way.
 const SOON: Duration = Duration::from_secs(2);
 /// How long a run that is over is watched, to see that nothing is written any more.
 const AFTERMATH: Duration = Duration::from_secs(3600);
+
+/// How long nothing but measuring goes on, or nothing but trying to measure, before that counts as standing still.
+const ONLY_MEASURED: Duration = Duration::from_secs(2 * 3600);
 
 /// What happens in a run, besides what it does itself.
 #[derive(Clone, Debug, PartialEq)]
@@ -84,6 +88,26 @@ struct Sight {
     step: Option<i64>,
     completed: bool,
     aborted: bool,
+    measuring: Measuring,
+}
+
+/// What measuring has to do with how a run goes on.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Measuring {
+    /// Nothing is measured, or time alone makes the run go on.
+    Beside,
+    /// Something is measured, and the run waits for something else.
+    Idle,
+    /// A check cannot be measured, and is tried again and again.
+    InVain,
+}
+
+/// When a run was last seen to get anywhere.
+struct Latest {
+    moments: usize,
+    at: (Instant, Timestamp),
+    step: Option<i64>,
+    step_at: (Instant, Timestamp),
 }
 
 impl Sight {
@@ -100,7 +124,44 @@ impl Sight {
             step: number(rollout, &["status", "currentStepIndex"]).filter(|_| begun),
             completed: begun && told(rollout, "phase") == "Healthy",
             aborted: begun && waits_for("Aborted"),
+            measuring: if waits_for("AnalysisError") {
+                Measuring::InVain
+            } else if waits_for("HoldUntil") || waits_for("AnalysisRunning") || !measures(store) {
+                Measuring::Beside
+            } else {
+                Measuring::Idle
+            },
         })
+    }
+}
+
+fn measures(store: &Store) -> bool {
+    store
+        .all(Resource::AnalysisRuns)
+        .any(|(_, run)| !matches!(analysis_state(run), AnalysisState::Over { .. }))
+}
+
+impl Latest {
+    fn note(&mut self, timeline: &Timeline, sight: &Sight, now: (Instant, Timestamp)) {
+        if self.moments != timeline.moments.len() {
+            (self.moments, self.at) = (timeline.moments.len(), now);
+        }
+        if self.step != sight.step {
+            (self.step, self.step_at) = (sight.step, now);
+        }
+    }
+
+    /// Since when the run stands still though something is measured: a person has to decide, a pod never gets ready, or
+    /// every attempt to measure fails.
+    fn stands_since(&self, sight: &Sight, now: Instant) -> Option<Timestamp> {
+        let long = |since: Instant| now >= since + ONLY_MEASURED;
+        let stands = match sight.measuring {
+            _ if sight.aborted => false,
+            Measuring::Beside => false,
+            Measuring::Idle => long(self.at.0),
+            Measuring::InVain => long(self.step_at.0),
+        };
+        stands.then_some(self.at.1)
     }
 }
 
@@ -115,12 +176,11 @@ impl Player {
             agenda.into_iter().map(|(after, deed)| (Instant::now() + after, deed)).collect()
         };
         let first = self.revision();
-        let over = if ready && self.change(&attendance.template) {
+        let (over, ended) = if ready && self.change(&attendance.template) {
             self.go_on(attendance, &mut agenda, &first).await
         } else {
-            Over::NeverBegan
+            (Over::NeverBegan, self.clock.now())
         };
-        let ended = self.clock.now();
         self.look_back(over).await;
         let missed = agenda.into_iter().map(|(_, deed)| deed).collect();
         Attended { outcome: self.conclude(), began, ended, over, missed }
@@ -176,18 +236,21 @@ impl Player {
         attendance: &Attendance,
         agenda: &mut VecDeque<(Instant, Deed)>,
         first: &str,
-    ) -> Over {
+    ) -> (Over, Timestamp) {
         let until = Instant::now() + attendance.limit;
         let mut abort_at = attendance.abort_at;
         let mut asked = None;
+        let begun = (Instant::now(), self.clock.now());
+        let mut latest = Latest { moments: 0, at: begun, step: None, step_at: begun };
         loop {
             self.tend();
             let now = Instant::now();
             let Some(sight) = self.cluster.with(|server, _| Sight::of(server.store(), first)) else {
-                return Over::StandsStill;
+                return (Over::StandsStill, self.clock.now());
             };
+            latest.note(&self.timeline, &sight, (now, self.clock.now()));
             if sight.completed && self.nothing_before(now + SOON) {
-                return Over::Completed;
+                return (Over::Completed, self.clock.now());
             }
             asked = asked.or(Some(now)).filter(|_| sight.asks);
             let approval = asked.map(|since| since + attendance.approve_after);
@@ -206,11 +269,15 @@ impl Player {
                 continue;
             }
             if now >= until {
-                return Over::Unfinished;
+                return (Over::Unfinished, self.clock.now());
             }
             let awaited = approval.into_iter().chain(agenda.front().map(|(at, _)| *at)).min();
+            if let Some(since) = latest.stands_since(&sight, now).filter(|_| awaited.is_none()) {
+                return (Over::StandsStill, since);
+            }
             if self.nothing_before(until) && (sight.aborted || awaited.is_none()) {
-                return if sight.aborted { Over::Aborted } else { Over::StandsStill };
+                let over = if sight.aborted { Over::Aborted } else { Over::StandsStill };
+                return (over, self.clock.now());
             }
             self.step(awaited.map_or(until, |at| at.min(until))).await;
         }

@@ -4,6 +4,7 @@
 use std::collections::BTreeSet;
 
 use jiff::Timestamp;
+use serde_json::Value;
 
 use crate::deed;
 use crate::judge::{is_available, pods_of, rollout, told};
@@ -31,6 +32,9 @@ pub(crate) fn furnish(start: &Start, now: Timestamp) -> (Server, Vec<String>) {
 pub(crate) fn amends(start: &Start, ordered: &BTreeSet<String>) -> Vec<Deed> {
     let mut amends = vec![Deed::Quota(None), Deed::Policies(true), Deed::Resume];
     amends.extend(ordered.iter().map(|pod| Deed::Pod(pod.clone(), Behaviour::Well)));
+    let templates = start.more.iter().filter(|(resource, _)| *resource == Resource::AnalysisTemplates);
+    let names = templates.filter_map(|(_, template)| text(template, &["metadata", "name"]));
+    amends.extend(names.map(|name| Deed::CreateTemplate(name.to_owned())));
     amends.extend((1..=start.nodes).map(|node| Deed::Node(format!("node-{node}"), NodeState::Back)));
     amends
 }
@@ -50,7 +54,7 @@ pub(crate) fn help(store: &Store, round: usize) -> Help {
     let Some((_, rollout)) = rollout(store) else { return Help::Nothing };
     let waits = list(rollout, &["status", "waits"]);
     let reasons: Vec<&str> = waits.iter().filter_map(|wait| text(wait, &["reason"])).collect();
-    if reasons.contains(&"HoldForPerson") {
+    if reasons.contains(&"HoldForPerson") || reasons.contains(&"AnalysisUndecided") {
         return Help::Deed(Deed::Promote);
     }
     let set = store.all(Resource::StatefulSets).next().map(|(_, set)| set);
@@ -63,11 +67,23 @@ pub(crate) fn help(store: &Store, round: usize) -> Help {
     // keeps the next version from entering, and only all at once helps.
     let stands = reasons.iter().any(|reason| matches!(*reason, "WaitingForPods" | "OneAtATime"));
     match round % 3 {
-        _ if !stands && reasons.contains(&"HoldUntil") => Help::Time,
+        _ if !stands && reasons.iter().any(|reason| ends_by_itself(reason)) => Help::Time,
         _ if !stands => Help::Nothing,
         0 | 1 => Help::Deed(Deed::Abort),
         _ => Help::Deed(Deed::Image(format!("app:v{}", 100 + round))),
     }
+}
+
+/// Time alone is waited for.
+fn ends_by_itself(reason: &str) -> bool {
+    matches!(reason, "HoldUntil" | "AnalysisRunning" | "AnalysisError")
+}
+
+/// How often an analysis has measured.
+fn measured(run: &Value) -> u32 {
+    let results = list(run, &["status", "metricResults"]).iter();
+    let counts = results.flat_map(|result| ["count", "error"].map(|field| number(result, &[field])));
+    counts.flatten().filter_map(|count| u32::try_from(count).ok()).sum()
 }
 
 /// Whether something is so. Quiet is not to be seen in a store: it takes time.
@@ -100,6 +116,13 @@ pub fn holds(condition: &Condition, now: Timestamp, store: &Store) -> bool {
             text(event, &["involvedObject", "kind"]) == Some("RolloutPlugin")
                 && text(event, &["reason"]) == Some(reason)
         }),
+        Condition::Analysis(phase) => {
+            deed::latest_analysis(store).is_some_and(|run| text(run, &["status", "phase"]) == Some(phase))
+        }
+        Condition::Measured(wanted) => {
+            deed::latest_analysis(store).is_some_and(|run| measured(run) == *wanted)
+        }
+        Condition::Analyses(wanted) => counted(store.all(Resource::AnalysisRuns).count(), *wanted),
         Condition::NoRollout => rollout.is_none(),
         Condition::Quiet => true,
     }

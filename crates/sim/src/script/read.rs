@@ -6,7 +6,9 @@ use jiff::SignedDuration;
 use thiserror::Error;
 use windlass_workloads::Holder;
 
+use super::checks::{GivenBackground, GivenCheck, GivenMetric};
 use super::{Behaviour, Condition, Deed, Fault, Given, GivenStep, Line, NodeState, Overdue, Script};
+use crate::readings::Sample;
 
 /// A line that cannot be understood.
 #[derive(Clone, Debug, PartialEq, Eq, Error)]
@@ -21,7 +23,7 @@ pub struct ScriptError {
 }
 
 /// Why a line cannot be understood.
-type Expected = String;
+pub(super) type Expected = String;
 
 impl std::str::FromStr for Script {
     type Err = ScriptError;
@@ -65,6 +67,9 @@ fn given(given: &mut Given, words: &[&str]) -> Result<(), Expected> {
         ["first-ordinal", ordinal] => given.first_ordinal = number(ordinal)?,
         ["on-delete"] => given.on_delete = true,
         ["no", "rollout"] => given.managed = false,
+        ["background", rest @ ..] => given.background = Some(GivenBackground::read(rest)?),
+        ["metric", rest @ ..] => given.metrics.push(GivenMetric::read(rest)?),
+        ["kept", good, other] => given.kept = Some((number(good)?, number(other)?)),
         ["deadline", time] => given.deadline = Some((duration(time)?, Overdue::Told)),
         ["deadline", time, "abort"] => given.deadline = Some((duration(time)?, Overdue::Aborted)),
         ["hold", "policy"] => given.holder = Holder::Policy,
@@ -73,7 +78,7 @@ fn given(given: &mut Given, words: &[&str]) -> Result<(), Expected> {
         ["seed", seed] => given.seed = Some(number(seed)?),
         _ => {
             return Err("expected pods N, image IMAGE, steps …, parallel, min-ready TIME, first-ordinal N, \
-                        on-delete, no rollout, deadline TIME [abort], hold policy|partition, nodes N or seed N"
+                        on-delete, no rollout, background METRIC …, metric NAME …, kept N N, deadline TIME [abort], hold policy|partition, nodes N or seed N"
                 .to_owned());
         }
     }
@@ -100,11 +105,18 @@ fn condition(words: &[&str]) -> Result<Condition, Expected> {
         ["ready", count] => Condition::Ready(number(count)?),
         ["pods", count] => Condition::Pods(number(count)?),
         ["told", reason] => Condition::Told((*reason).to_owned()),
+        [
+            "analysis",
+            phase @ ("Pending" | "Running" | "Successful" | "Inconclusive" | "Error" | "Failed"),
+        ] => Condition::Analysis((*phase).to_owned()),
+        ["measured", count] => Condition::Measured(number(count)?),
+        ["analyses", count] => Condition::Analyses(number(count)?),
         ["no", "rollout"] => Condition::NoRollout,
         ["quiet"] => Condition::Quiet,
         _ => {
             return Err("expected phase Healthy|Progressing|Paused|Degraded, step N, reason CODE, updated N, ready N, \
-                        pods N, told REASON, no rollout or quiet"
+                        pods N, told REASON, analysis Running|Successful|Inconclusive|Error|Failed, measured N, \
+                        analyses N, no rollout or quiet"
                 .to_owned());
         }
     })
@@ -139,14 +151,31 @@ fn deed(words: &[&str]) -> Result<Deed, Expected> {
         ["node", node, "back"] => Deed::Node((*node).to_owned(), NodeState::Back),
         ["policies", "on"] => Deed::Policies(true),
         ["policies", "off"] => Deed::Policies(false),
+        ["metric", metric, says @ .., "after", time] => sample(metric, says, duration(time)?)?,
+        ["metric", metric, says @ ..] => sample(metric, says, Duration::ZERO)?,
+        ["delete", "template", metric] => Deed::DeleteTemplate((*metric).to_owned()),
+        ["create", "template", metric] => Deed::CreateTemplate((*metric).to_owned()),
+        ["delete", "analysis"] => Deed::DeleteAnalysis,
+        ["terminate", "analysis"] => Deed::TerminateAnalysis,
         _ => {
             return Err("expected wait …, pass TIME, fault …, image IMAGE, scale N, promote [full], abort, restart, \
                         pause, resume, steps …, no steps, no strategy, plugin NAME, workload-namespace NAME, delete pod NAME, evict pod NAME, delete rollout, create rollout, \
-                        create second rollout, partition N, reapply, quota N|off, pod NAME …, node NAME lost|back or \
-                        policies on|off"
+                        create second rollout, partition N, reapply, quota N|off, pod NAME …, node NAME lost|back, \
+                        policies on|off, metric NAME VALUE|nan|empty|error … [after TIME], delete template NAME, \
+                        create template NAME, delete analysis or terminate analysis"
                 .to_owned());
         }
     })
+}
+
+fn sample(metric: &str, says: &[&str], after: Duration) -> Result<Deed, Expected> {
+    if says.is_empty() {
+        return Err(
+            "expected what the metric says: a number, nan, empty or error, or several in turn".to_owned()
+        );
+    }
+    let says = says.iter().map(|word| word.parse()).collect::<Result<_, _>>()?;
+    Ok(Deed::Metric(metric.to_owned(), Sample { says, after }))
 }
 
 /// How a pod is to behave.
@@ -196,15 +225,16 @@ fn steps(words: &[&str]) -> Result<Vec<GivenStep>, Expected> {
         .iter()
         .map(|word| match word.split_once(':') {
             Some(("pause", time)) => duration(time).map(GivenStep::PauseFor),
+            Some(("check", check)) => GivenCheck::read(check).map(GivenStep::Check),
             None if *word == "pause" => Ok(GivenStep::Pause),
-            _ => number(word)
-                .map(GivenStep::Weight)
-                .map_err(|_| format!("`{word}` is no step: expected a weight, pause or pause:TIME")),
+            _ => number(word).map(GivenStep::Weight).map_err(|_| {
+                format!("`{word}` is no step: expected a weight, pause, pause:TIME or check:METRIC")
+            }),
         })
         .collect()
 }
 
-fn number<T: std::str::FromStr>(word: &str) -> Result<T, Expected> {
+pub(super) fn number<T: std::str::FromStr>(word: &str) -> Result<T, Expected> {
     word.parse().map_err(|_| format!("`{word}` is not a number that fits here"))
 }
 
@@ -222,12 +252,16 @@ mod tests {
     const EVERYTHING: &str = "\
 given pods 4
 given image app:v1
-given steps 25 pause 50 pause:10m 100
+given steps 25 pause 50 pause:10m check:errors check:slowness:retry 100
 given parallel
 given min-ready 10s
 given first-ordinal 2
 given on-delete
 given no rollout
+given background errors:pause from 2
+given metric errors count 5 interval 1m delay 5s failures 1 inconclusive 2 errors 0 success result < 0.5
+given metric slowness endless
+given kept 1 0
 given deadline 5m abort
 given hold partition
 given nodes 2
@@ -240,6 +274,9 @@ wait updated 2
 wait ready 4
 wait pods 4
 wait told RolloutPluginAborted
+wait analysis Failed
+wait measured 2
+wait analyses 3
 wait no rollout
 wait quiet
 pass 1m30s
@@ -275,6 +312,13 @@ node node-1 lost
 node node-1 back
 policies off
 policies on
+metric errors 0.2
+metric errors nan after 30s
+metric errors 0.01 0.9 empty error
+delete template errors
+create template errors
+delete analysis
+terminate analysis
 fault crash-before 3
 fault crash-after 3
 fault lose 2
