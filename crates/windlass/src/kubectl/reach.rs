@@ -10,8 +10,10 @@ use kube::api::{ApiResource, DynamicObject, ListParams, Patch, PatchParams};
 use kube::core::Selector;
 use kube::{Api, Client};
 use serde_json::Value;
+use windlass_api::analysis::AnalysisRun;
 use windlass_api::rollout_plugin::RolloutPlugin;
 
+use super::checks::{self, Checks};
 use super::picture::Picture;
 use crate::connect::Connected;
 use crate::failure::Failure;
@@ -45,6 +47,10 @@ impl Reach {
     }
 
     pub(super) fn all_pods(&self) -> Api<Pod> {
+        Api::namespaced(self.client.clone(), &self.namespace)
+    }
+
+    pub(super) fn runs(&self) -> Api<AnalysisRun> {
         Api::namespaced(self.client.clone(), &self.namespace)
     }
 
@@ -87,7 +93,8 @@ impl Reach {
             Some(set) => self.pods(set).await?,
             None => Vec::new(),
         };
-        Ok(Picture { rollout, set, pods })
+        let checks = self.checks(name).await;
+        Ok(Picture { rollout, set, pods, checks })
     }
 
     async fn pods(&self, set: &StatefulSet) -> Result<Vec<Pod>, Failure> {
@@ -96,6 +103,18 @@ impl Reach {
             Failure::request(format!("list the pods in namespace {}", self.namespace), &error)
         })?;
         Ok(pods.items.into_iter().filter(|pod| belongs(pod, set)).collect())
+    }
+
+    /// The runs of a rollout's analyses. That they cannot be had is no failure: everything else can be shown.
+    pub(super) async fn checks(&self, name: &str) -> Checks {
+        let listed = answer(self.runs().list(&ListParams::default().labels(&checks::selector(name)))).await;
+        match listed {
+            Ok(runs) => Checks::Seen(runs.items),
+            Err(error) => Checks::NotSeen(
+                checks::hint(&error, &self.namespace)
+                    .unwrap_or_else(|| format!("the AnalysisRuns cannot be read: {error}")),
+            ),
+        }
     }
 
     /// The disruption budgets of the namespace.

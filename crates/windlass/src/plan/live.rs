@@ -15,7 +15,7 @@ use crate::kubectl::{Picture, Reach, Terminal};
 /// The report on one rollout.
 pub(super) async fn reports(connection: &Connection, name: &str) -> Result<Vec<Report>, Failure> {
     let reach = Reach::new(connect(connection).await?);
-    let Picture { rollout, set, pods } = reach.picture(name).await?;
+    let Picture { rollout, set, pods, .. } = reach.picture(name).await?;
     let subject = Subject::rollout(&rollout, None);
     let workload = Subject::workload(&rollout, None);
     let problem = |message: String| Problem { message, place: None };
