@@ -7,6 +7,7 @@ use k8s_openapi::api::policy::v1::PodDisruptionBudget;
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::ObjectMeta;
 use kube::Resource;
 use serde::de::DeserializeOwned;
+use windlass_api::analysis::{AnalysisRun, AnalysisTemplate};
 use windlass_api::rollout_plugin::RolloutPlugin;
 
 use super::node::{Data, Node, Position};
@@ -20,6 +21,10 @@ pub(crate) struct Manifests {
     pub(crate) rollouts: Vec<Found<RolloutPlugin>>,
     pub(crate) sets: Vec<Found<StatefulSet>>,
     pub(crate) budgets: Vec<Found<PodDisruptionBudget>>,
+    pub(crate) templates: Vec<Found<AnalysisTemplate>>,
+    /// These have the same fields.
+    pub(crate) cluster_templates: Vec<Found<AnalysisTemplate>>,
+    pub(crate) runs: Vec<Found<AnalysisRun>>,
     pub(crate) others: Vec<Found<Other>>,
 }
 
@@ -55,6 +60,13 @@ impl Manifests {
             .map(|found| named("RolloutPlugin", &found.object.metadata))
             .chain(self.sets.iter().map(|found| named("StatefulSet", &found.object.metadata)))
             .chain(self.budgets.iter().map(|found| named("PodDisruptionBudget", &found.object.metadata)))
+            .chain(self.templates.iter().map(|found| named("AnalysisTemplate", &found.object.metadata)))
+            .chain(
+                self.cluster_templates
+                    .iter()
+                    .map(|found| named("ClusterAnalysisTemplate", &found.object.metadata)),
+            )
+            .chain(self.runs.iter().map(|found| named("AnalysisRun", &found.object.metadata)))
             .chain(self.others.iter().map(|found| {
                 let Other { api_version, kind, name } = &found.object;
                 format!("{kind} {name} ({api_version})")
@@ -71,10 +83,13 @@ impl Manifests {
 }
 
 /// A kind that is read into its type, and the version that it is known in.
-const KNOWN: [(&str, &str); 3] = [
+const KNOWN: [(&str, &str); 6] = [
     ("RolloutPlugin", "argoproj.io/v1alpha1"),
     ("StatefulSet", "apps/v1"),
     ("PodDisruptionBudget", "policy/v1"),
+    ("AnalysisTemplate", "argoproj.io/v1alpha1"),
+    ("ClusterAnalysisTemplate", "argoproj.io/v1alpha1"),
+    ("AnalysisRun", "argoproj.io/v1alpha1"),
 ];
 
 /// The objects of the files, or every mistake in them.
@@ -84,14 +99,21 @@ pub(crate) fn read(sources: &[Source]) -> Result<Manifests, Vec<Mistake>> {
         reading.file(source);
     }
     let found = &reading.found;
-    let twice: Vec<Mistake> =
-        (twice(&found.rollouts).into_iter()).chain(twice(&found.sets)).chain(twice(&found.budgets)).collect();
+    let twice: Vec<Mistake> = [
+        twice("RolloutPlugin", &found.rollouts),
+        twice("StatefulSet", &found.sets),
+        twice("PodDisruptionBudget", &found.budgets),
+        twice("AnalysisTemplate", &found.templates),
+        twice("ClusterAnalysisTemplate", &found.cluster_templates),
+        twice("AnalysisRun", &found.runs),
+    ]
+    .concat();
     reading.mistakes.extend(twice);
     if reading.mistakes.is_empty() { Ok(reading.found) } else { Err(reading.mistakes) }
 }
 
 /// Objects that stand in the files more than once: which of them is meant, nobody can say.
-fn twice<T: Resource<DynamicType = ()>>(all: &[Found<T>]) -> Vec<Mistake> {
+fn twice<T: Resource<DynamicType = ()>>(kind: &str, all: &[Found<T>]) -> Vec<Mistake> {
     let mut places: BTreeMap<(Option<&str>, Option<&str>), &Place> = BTreeMap::new();
     let mut mistakes = Vec::new();
     for Found { object, place, .. } in all {
@@ -99,8 +121,7 @@ fn twice<T: Resource<DynamicType = ()>>(all: &[Found<T>]) -> Vec<Mistake> {
         let (namespace, name) = (meta.namespace.as_deref(), meta.name.as_deref());
         if let Some(first) = places.insert((namespace, name), place) {
             let text = format!(
-                "{} {} stands in the files twice, here and at {first}; leave one of them out",
-                T::kind(&()),
+                "{kind} {} stands in the files twice, here and at {first}; leave one of them out",
                 name.unwrap_or("without a name")
             );
             mistakes.push(Mistake { place: place.clone(), text });
@@ -160,6 +181,9 @@ impl Reading {
                 self.typed(file, node, |all| &mut all.rollouts);
             }
             Some(("StatefulSet", _)) => self.typed(file, node, |all| &mut all.sets),
+            Some(("AnalysisTemplate", _)) => self.typed(file, node, |all| &mut all.templates),
+            Some(("ClusterAnalysisTemplate", _)) => self.typed(file, node, |all| &mut all.cluster_templates),
+            Some(("AnalysisRun", _)) => self.typed(file, node, |all| &mut all.runs),
             Some(_) => self.typed(file, node, |all| &mut all.budgets),
             None if is_list(kind, &node) => self.list(file, &node),
             None => self.other(file, node),

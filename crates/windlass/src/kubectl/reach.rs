@@ -10,7 +10,9 @@ use kube::api::{ApiResource, DynamicObject, ListParams, Patch, PatchParams};
 use kube::core::Selector;
 use kube::{Api, Client};
 use serde_json::Value;
-use windlass_api::analysis::AnalysisRun;
+use windlass_api::analysis::{
+    AnalysisRun, AnalysisTemplate, AnalysisTemplateSpec, ClusterAnalysisTemplate, TemplateReference,
+};
 use windlass_api::rollout_plugin::RolloutPlugin;
 
 use super::checks::{self, Checks};
@@ -115,6 +117,22 @@ impl Reach {
                     .unwrap_or_else(|| format!("the AnalysisRuns cannot be read: {error}")),
             ),
         }
+    }
+
+    /// A template, where it exists.
+    pub(crate) async fn template(
+        &self,
+        template: &TemplateReference,
+    ) -> Result<Option<AnalysisTemplateSpec>, Failure> {
+        let (name, client) = (template.template_name.as_str(), self.client.clone());
+        let found = if template.cluster_scope {
+            let api: Api<ClusterAnalysisTemplate> = Api::all(client);
+            answer(api.get_opt(name)).await.map(|found| found.map(|found| found.spec.template))
+        } else {
+            let api: Api<AnalysisTemplate> = Api::namespaced(client, &self.namespace);
+            answer(api.get_opt(name)).await.map(|found| found.map(|found| found.spec))
+        };
+        found.map_err(|error| Failure::request(format!("read the template {name} of an analysis"), &error))
     }
 
     /// The disruption budgets of the namespace.
