@@ -100,7 +100,7 @@ fn documents(manifests: &Manifests) -> Vec<Document<'_>> {
         documents.push(Document::new("AnalysisTemplate", name, spec, found, Some(false)));
     }
     for found in &manifests.cluster_templates {
-        let (name, spec) = (found.object.metadata.name.as_deref(), found.object.spec.template.clone());
+        let (name, spec) = (found.object.metadata.name.as_deref(), found.object.spec.clone());
         documents.push(Document::new("ClusterAnalysisTemplate", name, spec, found, Some(true)));
     }
     for found in &manifests.runs {

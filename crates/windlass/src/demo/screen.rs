@@ -92,7 +92,7 @@ impl Screen {
             Kind::Text => {
                 let (command, look) = match scene.look {
                     Look::Get => ("get", get(now, picture, false)),
-                    Look::Why => ("why", why(now, &picture.rollout)),
+                    Look::Why => ("why", why(now, &picture.rollout, &picture.checks)),
                 };
                 self.terminal.print(&format!("\n$ kubectl windlass {command} {NAME}\n{look}"))
             }

@@ -7,7 +7,7 @@ use k8s_openapi::api::policy::v1::PodDisruptionBudget;
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::ObjectMeta;
 use kube::Resource;
 use serde::de::DeserializeOwned;
-use windlass_api::analysis::{AnalysisRun, AnalysisTemplate, ClusterAnalysisTemplate};
+use windlass_api::analysis::{AnalysisRun, AnalysisTemplate};
 use windlass_api::rollout_plugin::RolloutPlugin;
 
 use super::node::{Data, Node, Position};
@@ -22,7 +22,8 @@ pub(crate) struct Manifests {
     pub(crate) sets: Vec<Found<StatefulSet>>,
     pub(crate) budgets: Vec<Found<PodDisruptionBudget>>,
     pub(crate) templates: Vec<Found<AnalysisTemplate>>,
-    pub(crate) cluster_templates: Vec<Found<ClusterAnalysisTemplate>>,
+    /// These have the same fields.
+    pub(crate) cluster_templates: Vec<Found<AnalysisTemplate>>,
     pub(crate) runs: Vec<Found<AnalysisRun>>,
     pub(crate) others: Vec<Found<Other>>,
 }
@@ -98,19 +99,21 @@ pub(crate) fn read(sources: &[Source]) -> Result<Manifests, Vec<Mistake>> {
         reading.file(source);
     }
     let found = &reading.found;
-    let twice: Vec<Mistake> = (twice(&found.rollouts).into_iter())
-        .chain(twice(&found.sets))
-        .chain(twice(&found.budgets))
-        .chain(twice(&found.templates))
-        .chain(twice(&found.cluster_templates))
-        .chain(twice(&found.runs))
-        .collect();
+    let twice: Vec<Mistake> = [
+        twice("RolloutPlugin", &found.rollouts),
+        twice("StatefulSet", &found.sets),
+        twice("PodDisruptionBudget", &found.budgets),
+        twice("AnalysisTemplate", &found.templates),
+        twice("ClusterAnalysisTemplate", &found.cluster_templates),
+        twice("AnalysisRun", &found.runs),
+    ]
+    .concat();
     reading.mistakes.extend(twice);
     if reading.mistakes.is_empty() { Ok(reading.found) } else { Err(reading.mistakes) }
 }
 
 /// Objects that stand in the files more than once: which of them is meant, nobody can say.
-fn twice<T: Resource<DynamicType = ()>>(all: &[Found<T>]) -> Vec<Mistake> {
+fn twice<T: Resource<DynamicType = ()>>(kind: &str, all: &[Found<T>]) -> Vec<Mistake> {
     let mut places: BTreeMap<(Option<&str>, Option<&str>), &Place> = BTreeMap::new();
     let mut mistakes = Vec::new();
     for Found { object, place, .. } in all {
@@ -118,8 +121,7 @@ fn twice<T: Resource<DynamicType = ()>>(all: &[Found<T>]) -> Vec<Mistake> {
         let (namespace, name) = (meta.namespace.as_deref(), meta.name.as_deref());
         if let Some(first) = places.insert((namespace, name), place) {
             let text = format!(
-                "{} {} stands in the files twice, here and at {first}; leave one of them out",
-                T::kind(&()),
+                "{kind} {} stands in the files twice, here and at {first}; leave one of them out",
                 name.unwrap_or("without a name")
             );
             mistakes.push(Mistake { place: place.clone(), text });

@@ -7,7 +7,14 @@ use serde_json::{Value, json};
 use windlass_api::rollout_plugin::RolloutPlugin;
 use windlass_engine::{Flaw, PodName, PodState, PodTrouble, Reason, Refusal, Revision, explain, pod_words};
 
+use super::checks::Checks;
 use super::picture::Picture;
+
+mod analyses;
+
+pub(super) use analyses::{
+    aborted_by_check, background_ended, check_error, checking, many_checks, undecided,
+};
 
 pub(super) const STABLE: &str = "web-5c8f9d6b7";
 pub(super) const TARGET: &str = "web-7d9c8b5f4";
@@ -137,6 +144,11 @@ pub(super) fn trouble(name: &str, word: &str) -> PodTrouble {
     }
 }
 
+/// A picture without analyses.
+fn picture(rollout: RolloutPlugin, set: Option<StatefulSet>, pods: Vec<Pod>) -> Picture {
+    Picture { rollout, set, pods, checks: Checks::Seen(Vec::new()) }
+}
+
 fn run(journey: &Value) -> Value {
     json!({"workload": "set-1", "run": {"target": TARGET, "stable": STABLE, "startedAt": ago(100), "journey": journey,
            "progress": {"best": 1}}})
@@ -160,13 +172,19 @@ pub(super) fn states() -> Vec<(&'static str, Picture)> {
         ("workload_missing", workload_missing()),
         ("no_controller", no_controller()),
         ("unguarded_and_behind", unguarded_and_behind()),
+        ("checking", checking()),
+        ("undecided", undecided()),
+        ("check_error", check_error()),
+        ("aborted_by_check", aborted_by_check()),
+        ("background_ended", background_ended()),
+        ("many_checks", many_checks()),
     ]
 }
 
 pub(super) fn healthy() -> Picture {
     let more = json!({"step": "5/5", "currentStepIndex": 5, "currentRevision": TARGET,
         "memo": {"ended": {"target": TARGET, "outcome": "completed", "at": ago(60)}}});
-    Picture { rollout: rollout(&status("Healthy", 5, &[], &more)), set: Some(set(0)), pods: pods(5) }
+    picture(rollout(&status("Healthy", 5, &[], &more)), Some(set(0)), pods(5))
 }
 
 pub(super) fn progressing() -> Picture {
@@ -184,25 +202,21 @@ pub(super) fn progressing() -> Picture {
     let mut pods = pods(1);
     pods.retain(|pod| !["web-2", "web-3"].contains(&pod.metadata.name.as_deref().unwrap()));
     pods.push(broken(3, "CrashLoopBackOff", 95));
-    Picture {
-        rollout: rollout(&status("Progressing", 2, &[(pods_wanted, Some(92))], &more)),
-        set: Some(set(2)),
-        pods,
-    }
+    picture(rollout(&status("Progressing", 2, &[(pods_wanted, Some(92))], &more)), Some(set(2)), pods)
 }
 
 pub(super) fn paused_for_person() -> Picture {
     let more = json!({"step": "1/5", "currentStepIndex": 1, "controllerPause": true, "pauseConditions": pause_since(75),
         "memo": run(&json!({"is": "advancing", "stage": 1, "part": {"does": "hold", "since": ago(75)}}))});
     let waits = [(Reason::HoldForPerson { stage: 1 }, Some(75))];
-    Picture { rollout: rollout(&status("Paused", 1, &waits, &more)), set: Some(set(4)), pods: pods(1) }
+    picture(rollout(&status("Paused", 1, &waits, &more)), Some(set(4)), pods(1))
 }
 
 pub(super) fn timed_pause() -> Picture {
     let more = json!({"step": "3/5", "currentStepIndex": 3, "controllerPause": true, "pauseConditions": pause_since(75),
         "memo": run(&json!({"is": "advancing", "stage": 3, "part": {"does": "hold", "since": ago(75)}}))});
     let waits = [(Reason::HoldUntil { stage: 3, until: ago(-225) }, Some(75))];
-    Picture { rollout: rollout(&status("Paused", 3, &waits, &more)), set: Some(set(2)), pods: pods(3) }
+    picture(rollout(&status("Paused", 3, &waits, &more)), Some(set(2)), pods(3))
 }
 
 pub(super) fn paused_by_person() -> Picture {
@@ -210,7 +224,7 @@ pub(super) fn paused_by_person() -> Picture {
         "memo": run(&json!({"is": "advancing", "stage": 2, "part": {"does": "expose"}}))});
     let mut rollout = rollout(&status("Paused", 1, &[(Reason::PausedByPerson, None)], &more));
     rollout.spec.paused = true;
-    Picture { rollout, set: Some(set(4)), pods: pods(1) }
+    picture(rollout, Some(set(4)), pods(1))
 }
 
 pub(super) fn aborting() -> Picture {
@@ -223,18 +237,14 @@ pub(super) fn aborting() -> Picture {
     let mut pods = pods(2);
     pods.pop();
     pods.push(leaving(pod(4, TARGET, 95)));
-    Picture { rollout: rollout(&status("Degraded", 2, &waits, &more)), set: Some(set(i32::MAX)), pods }
+    picture(rollout(&status("Degraded", 2, &waits, &more)), Some(set(i32::MAX)), pods)
 }
 
 pub(super) fn aborted() -> Picture {
     let waits = [(Reason::Aborted { target: Revision::new(TARGET), blame: None }, Some(30))];
     let more = json!({"step": "2/5", "currentStepIndex": 2, "aborted": true, "abortedRevision": TARGET, "abortedAt": ago(30),
         "memo": run(&json!({"is": "aborted", "cause": "person", "at": ago(30), "stage": 2}))});
-    Picture {
-        rollout: rollout(&status("Degraded", 0, &waits, &more)),
-        set: Some(set(i32::MAX)),
-        pods: pods(0),
-    }
+    picture(rollout(&status("Degraded", 0, &waits, &more)), Some(set(i32::MAX)), pods(0))
 }
 
 pub(super) fn invalid_spec() -> Picture {
@@ -246,18 +256,18 @@ pub(super) fn invalid_spec() -> Picture {
     let steps = &mut rollout.spec.strategy.canary.as_mut().unwrap().steps;
     steps.truncate(2);
     steps[1].pause = None;
-    Picture { rollout, set: Some(set(0)), pods: pods(5) }
+    picture(rollout, Some(set(0)), pods(5))
 }
 
 pub(super) fn workload_missing() -> Picture {
     let waits = [(Reason::Refused(Refusal::Missing { workload: "StatefulSet web".to_owned() }), None)];
     let more = json!({"currentRevision": null, "updatedRevision": null, "replicas": null, "updatedReplicas": null,
         "readyReplicas": null, "availableReplicas": null});
-    Picture { rollout: rollout(&status("Degraded", 0, &waits, &more)), set: None, pods: Vec::new() }
+    picture(rollout(&status("Degraded", 0, &waits, &more)), None, Vec::new())
 }
 
 pub(super) fn no_controller() -> Picture {
-    Picture { rollout: rollout(&Value::Null), set: Some(set(0)), pods: pods(5) }
+    picture(rollout(&Value::Null), Some(set(0)), pods(5))
 }
 
 pub(super) fn unguarded_and_behind() -> Picture {
@@ -268,9 +278,5 @@ pub(super) fn unguarded_and_behind() -> Picture {
          "message": "not installed: MutatingAdmissionPolicy windlass-hold; apply the output of `windlass manifests` of this version"},
         {"type": "SpecWarning", "status": "True", "reason": "SpecWarning",
          "message": "spec.strategy.canary.steps[2]: setWeight 60 is not above 60: weights should ascend"}]});
-    Picture {
-        rollout: rollout(&status("Progressing", 2, &[(Reason::Working, None)], &more)),
-        set: Some(set(4)),
-        pods: pods(2),
-    }
+    picture(rollout(&status("Progressing", 2, &[(Reason::Working, None)], &more)), Some(set(4)), pods(2))
 }

@@ -1,4 +1,4 @@
-//! Watches behind a picture: the rollout, its workload, and the workload's pods. Nothing is asked for twice; the server
+//! Watches behind a picture: the rollout, its workload, the workload's pods, and the runs of its analyses. Nothing is asked for twice; the server
 //! tells what changes. Which workload and which pods are watched follows the rollout and the workload themselves.
 
 use std::collections::BTreeMap;
@@ -13,8 +13,10 @@ use kube::{Api, Resource, ResourceExt};
 use serde::de::DeserializeOwned;
 use tokio::sync::mpsc;
 use tokio::task::JoinHandle;
+use windlass_api::analysis::AnalysisRun;
 use windlass_api::rollout_plugin::RolloutPlugin;
 
+use super::checks::{self, Checks};
 use super::picture::Picture;
 use super::reach::{Reach, belongs, selector, set_name};
 use crate::failure::Failure;
@@ -24,7 +26,10 @@ enum Change {
     Rollout(Vec<RolloutPlugin>),
     Set(Vec<StatefulSet>),
     Pods(Vec<Pod>),
+    Checks(Vec<AnalysisRun>),
     Failed(watcher::Error),
+    /// The runs of analyses cannot be watched; everything else can.
+    ChecksFailed(watcher::Error),
 }
 
 /// A watch that ends with its owner, and what it covers.
@@ -56,16 +61,24 @@ pub(crate) struct Follow<'a> {
     rollout: Option<RolloutPlugin>,
     set: Seen<StatefulSet>,
     pods: Option<Vec<Pod>>,
+    checks: Option<Checks>,
     _rollout_watch: Watch,
+    _checks_watch: Option<Watch>,
     set_watch: Option<Watch>,
     pods_watch: Option<Watch>,
 }
 
 impl<'a> Follow<'a> {
-    /// Follows a rollout and its workload, and its pods where they are wanted.
+    /// Follows a rollout and its workload, and where they are wanted its pods and the runs of its analyses.
     pub(crate) fn new(reach: &'a Reach, name: &str, with_pods: bool) -> Self {
         let (sender, changes) = mpsc::unbounded_channel();
-        let rollout_watch = watch(reach.rollouts(), by_name(name), name, Change::Rollout, &sender);
+        let rollout_watch =
+            watch(reach.rollouts(), by_name(name), name, Change::Rollout, Change::Failed, &sender);
+        let checks_watch = with_pods.then(|| {
+            let labels = checks::selector(name);
+            let config = watcher::Config::default().labels(&labels);
+            watch(reach.runs(), config, &labels, Change::Checks, Change::ChecksFailed, &sender)
+        });
         Self {
             reach,
             name: name.to_owned(),
@@ -75,7 +88,10 @@ impl<'a> Follow<'a> {
             rollout: None,
             set: Seen::NotYet,
             pods: None,
+            // Where nobody draws them they are not asked for.
+            checks: (!with_pods).then(|| Checks::Seen(Vec::new())),
             _rollout_watch: rollout_watch,
+            _checks_watch: checks_watch,
             set_watch: None,
             pods_watch: None,
         }
@@ -118,7 +134,12 @@ impl<'a> Follow<'a> {
                 self.set = set.map_or(Seen::Nothing, Seen::This);
             }
             Change::Pods(found) => self.pods = Some(found),
+            Change::Checks(found) => self.checks = Some(Checks::Seen(found)),
             Change::Failed(error) => return final_failure(&self.name, error),
+            Change::ChecksFailed(error) => {
+                let why = refusal(error).and_then(|error| checks::hint(&error, &self.reach.namespace));
+                self.checks = why.map(Checks::NotSeen).or(self.checks.take());
+            }
         }
         Ok(())
     }
@@ -131,7 +152,8 @@ impl<'a> Follow<'a> {
         };
         if self.set_watch.as_ref().is_none_or(|watch| watch.covers != name) {
             self.set = Seen::NotYet;
-            self.set_watch = Some(watch(self.reach.sets(), by_name(name), name, Change::Set, &self.sender));
+            let api = self.reach.sets();
+            self.set_watch = Some(watch(api, by_name(name), name, Change::Set, Change::Failed, &self.sender));
         }
     }
 
@@ -144,7 +166,8 @@ impl<'a> Follow<'a> {
         if self.pods_watch.as_ref().is_none_or(|watch| watch.covers != labels) {
             self.pods = None;
             let config = watcher::Config::default().labels(&labels);
-            self.pods_watch = Some(watch(self.reach.all_pods(), config, &labels, Change::Pods, &self.sender));
+            let api = self.reach.all_pods();
+            self.pods_watch = Some(watch(api, config, &labels, Change::Pods, Change::Failed, &self.sender));
         }
     }
 
@@ -155,8 +178,9 @@ impl<'a> Follow<'a> {
             Seen::This(set) => Some(set.clone()),
         };
         let (rollout, pods) = (self.rollout.clone()?, self.pods.as_ref()?);
+        let checks = self.checks.clone()?;
         let own = |pod: &&Pod| set.as_ref().is_some_and(|set| belongs(pod, set));
-        Some(Picture { pods: pods.iter().filter(own).cloned().collect(), rollout, set })
+        Some(Picture { pods: pods.iter().filter(own).cloned().collect(), rollout, set, checks })
     }
 }
 
@@ -166,15 +190,18 @@ fn by_name(name: &str) -> watcher::Config {
 
 /// A refusal stays one; everything else is tried again, with a growing pause between.
 fn final_failure(name: &str, error: watcher::Error) -> Result<(), Failure> {
-    let (watcher::Error::InitialListFailed(kube::Error::Api(status))
-    | watcher::Error::WatchStartFailed(kube::Error::Api(status))) = error
-    else {
-        return Ok(());
-    };
-    if matches!(status.code, 401 | 403 | 404) {
-        return Err(Failure::request(format!("watch rollout {name}"), &kube::Error::Api(status)));
+    match refusal(error) {
+        Some(error) => Err(Failure::request(format!("watch rollout {name}"), &error)),
+        None => Ok(()),
     }
-    Ok(())
+}
+
+/// The refusal that a watch met, if it was one.
+fn refusal(error: watcher::Error) -> Option<kube::Error> {
+    let (watcher::Error::InitialListFailed(error) | watcher::Error::WatchStartFailed(error)) = error else {
+        return None;
+    };
+    matches!(&error, kube::Error::Api(status) if matches!(status.code, 401 | 403 | 404)).then_some(error)
 }
 
 /// Tells everything that a watch covers, at the start and after every change.
@@ -183,6 +210,7 @@ fn watch<K>(
     config: watcher::Config,
     covers: &str,
     wrap: fn(Vec<K>) -> Change,
+    failed: fn(watcher::Error) -> Change,
     sender: &mpsc::UnboundedSender<Change>,
 ) -> Watch
 where
@@ -195,7 +223,7 @@ where
         let mut known: BTreeMap<String, K> = BTreeMap::new();
         while let Some(event) = stream.next().await {
             let change = match event.map(|event| keep(&mut known, event)) {
-                Err(error) => Change::Failed(error),
+                Err(error) => failed(error),
                 Ok(true) => wrap(known.values().cloned().collect()),
                 Ok(false) => continue,
             };

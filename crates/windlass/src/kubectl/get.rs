@@ -41,7 +41,8 @@ pub(super) async fn get(
         Some(Output::Wide) | None if watch => live(reach, name, wide).await?,
         Some(Output::Wide) | None => {
             let picture = reach.picture(name).await?;
-            Terminal::new().print(&render::get(Timestamp::now(), &picture, wide))?;
+            let terminal = Terminal::new();
+            terminal.print(&render::get_within(Timestamp::now(), &picture, wide, columns(&terminal)))?;
         }
     }
     Ok(ExitCode::SUCCESS)
@@ -55,6 +56,11 @@ pub(crate) fn serialised(object: &impl Serialize, output: Output) -> Result<Stri
             .map(|text| format!("{text}\n"))
             .map_err(|error| Failure::Output(error.to_string())),
     }
+}
+
+/// How wide the screen is; where there is none, as wide as we ever are.
+fn columns(terminal: &Terminal) -> usize {
+    terminal.size().map_or(render::WIDTH, |(columns, _)| columns)
 }
 
 /// Draws at every change, until interrupted.
@@ -77,7 +83,7 @@ async fn live(reach: &Reach, name: &str, wide: bool) -> Result<(), Failure> {
             _ = ages.tick(), if terminal.is_terminal() && shown.is_some() => {}
         }
         let Some(picture) = &shown else { continue };
-        let text = render::get(Timestamp::now(), picture, wide);
+        let text = render::get_within(Timestamp::now(), picture, wide, columns(&terminal));
         if text != drawn {
             terminal.draw(&text)?;
             drawn = text;

@@ -4,6 +4,7 @@
 //! knows what makes sense; the rest are the commands.
 
 pub(crate) mod act;
+mod checks;
 mod doctor;
 #[cfg(test)]
 mod fixtures;

@@ -6,6 +6,8 @@ use k8s_openapi::api::core::v1::{Pod, PodSpec};
 use windlass_api::rollout_plugin::{RolloutPlugin, RolloutPluginStatus};
 use windlass_engine::Memo;
 
+use super::checks::Checks;
+
 /// What was seen of a rollout, its workload and its pods.
 #[derive(Clone, Debug)]
 pub(crate) struct Picture {
@@ -14,6 +16,8 @@ pub(crate) struct Picture {
     pub(crate) set: Option<StatefulSet>,
     /// The pods of the workload.
     pub(crate) pods: Vec<Pod>,
+    /// The runs of its analyses.
+    pub(crate) checks: Checks,
 }
 
 /// What the screens read off a rollout.

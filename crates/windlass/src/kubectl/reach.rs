@@ -10,8 +10,12 @@ use kube::api::{ApiResource, DynamicObject, ListParams, Patch, PatchParams};
 use kube::core::Selector;
 use kube::{Api, Client};
 use serde_json::Value;
+use windlass_api::analysis::{
+    AnalysisRun, AnalysisTemplate, AnalysisTemplateSpec, ClusterAnalysisTemplate, TemplateReference,
+};
 use windlass_api::rollout_plugin::RolloutPlugin;
 
+use super::checks::{self, Checks};
 use super::picture::Picture;
 use crate::connect::Connected;
 use crate::failure::Failure;
@@ -45,6 +49,10 @@ impl Reach {
     }
 
     pub(super) fn all_pods(&self) -> Api<Pod> {
+        Api::namespaced(self.client.clone(), &self.namespace)
+    }
+
+    pub(super) fn runs(&self) -> Api<AnalysisRun> {
         Api::namespaced(self.client.clone(), &self.namespace)
     }
 
@@ -87,7 +95,8 @@ impl Reach {
             Some(set) => self.pods(set).await?,
             None => Vec::new(),
         };
-        Ok(Picture { rollout, set, pods })
+        let checks = self.checks(name).await;
+        Ok(Picture { rollout, set, pods, checks })
     }
 
     async fn pods(&self, set: &StatefulSet) -> Result<Vec<Pod>, Failure> {
@@ -96,6 +105,34 @@ impl Reach {
             Failure::request(format!("list the pods in namespace {}", self.namespace), &error)
         })?;
         Ok(pods.items.into_iter().filter(|pod| belongs(pod, set)).collect())
+    }
+
+    /// The runs of a rollout's analyses. That they cannot be had is no failure: everything else can be shown.
+    pub(super) async fn checks(&self, name: &str) -> Checks {
+        let listed = answer(self.runs().list(&ListParams::default().labels(&checks::selector(name)))).await;
+        match listed {
+            Ok(runs) => Checks::Seen(runs.items),
+            Err(error) => Checks::NotSeen(
+                checks::hint(&error, &self.namespace)
+                    .unwrap_or_else(|| format!("the AnalysisRuns cannot be read: {error}")),
+            ),
+        }
+    }
+
+    /// A template, where it exists.
+    pub(crate) async fn template(
+        &self,
+        template: &TemplateReference,
+    ) -> Result<Option<AnalysisTemplateSpec>, Failure> {
+        let (name, client) = (template.template_name.as_str(), self.client.clone());
+        let found = if template.cluster_scope {
+            let api: Api<ClusterAnalysisTemplate> = Api::all(client);
+            answer(api.get_opt(name)).await.map(|found| found.map(|found| found.spec.template))
+        } else {
+            let api: Api<AnalysisTemplate> = Api::namespaced(client, &self.namespace);
+            answer(api.get_opt(name)).await.map(|found| found.map(|found| found.spec))
+        };
+        found.map_err(|error| Failure::request(format!("read the template {name} of an analysis"), &error))
     }
 
     /// The disruption budgets of the namespace.

@@ -27,6 +27,12 @@ fn each_state_has_its_exit_code() {
         ("workload_missing", 3),
         ("no_controller", 4),
         ("unguarded_and_behind", 4),
+        ("checking", 4),
+        ("undecided", 5),
+        ("check_error", 4),
+        ("aborted_by_check", 3),
+        ("background_ended", 3),
+        ("many_checks", 0),
     ];
     assert_eq!(codes, expected);
 }

@@ -12,6 +12,7 @@ use crate::failure::Failure;
 /// Says why a rollout is not further.
 pub(super) async fn why(reach: &Reach, name: &str) -> Result<ExitCode, Failure> {
     let rollout = reach.rollout(name).await?;
-    Terminal::new().print(&render::why(Timestamp::now(), &rollout))?;
+    let checks = reach.checks(name).await;
+    Terminal::new().print(&render::why(Timestamp::now(), &rollout, &checks))?;
     Ok(ExitCode::SUCCESS)
 }

@@ -8,6 +8,7 @@ use k8s_openapi::api::apps::v1::StatefulSet;
 use k8s_openapi::api::core::v1::Pod;
 use k8s_openapi::api::policy::v1::PodDisruptionBudget;
 use k8s_openapi::apimachinery::pkg::util::intstr::IntOrString;
+use windlass_analysis::compose::Templates;
 use windlass_api::rollout_plugin::RolloutPlugin;
 use windlass_engine::{Observation, Refusal, RolloutName};
 use windlass_workloads::{Holder, PodView, Snapshot, StatefulSetView, Workload, observe};
@@ -22,6 +23,8 @@ pub(crate) struct Facts {
     pub(crate) set: StatefulSet,
     /// Every disruption budget of the namespace.
     pub(crate) budgets: Vec<PodDisruptionBudget>,
+    /// The templates that its analyses may name.
+    pub(crate) templates: Templates,
     pub(crate) origin: Origin,
 }
 

@@ -7,6 +7,7 @@ use jiff::SignedDuration;
 use serde::{Serialize, Serializer};
 use windlass_engine::{Exposure, Hold, Observation, Plan, PodName, duration_words};
 
+use super::checks::CheckForecast;
 use super::facts::Facts;
 
 /// What will happen.
@@ -18,6 +19,8 @@ pub(crate) struct Forecast {
     /// How many of them are unavailable at once, at most.
     pub(crate) pods_down_at_once: u32,
     pub(crate) stages: Vec<StageForecast>,
+    /// What is measured.
+    pub(crate) analyses: Vec<CheckForecast>,
     /// Timed pauses, and the time that pods have to be ready; not the time that they take to stop and start.
     #[serde(rename = "shortestSeconds")]
     pub(crate) shortest: Span,
@@ -49,7 +52,7 @@ pub(crate) struct StageForecast {
     pub(crate) gate: Gate,
     #[serde(rename = "shortestSeconds")]
     pub(crate) shortest: Span,
-    /// None when a person is waited for.
+    /// None when a person is waited for, and when the end of an analysis is not known.
     #[serde(rename = "longestSeconds")]
     pub(crate) longest: Option<Span>,
     /// What an abort in this stage is worth.
@@ -70,6 +73,11 @@ pub(crate) enum Gate {
     },
     /// A person promotes.
     Person,
+    /// An analysis passes.
+    Analysis {
+        /// Its templates are at hand.
+        known: bool,
+    },
 }
 
 /// What an abort in a stage is worth.
@@ -136,8 +144,14 @@ impl Serialize for Span {
 }
 
 /// What will happen when this plan is carried out on what is seen. `does` has the words for each stage.
-pub(crate) fn forecast(plan: &Plan, facts: &Facts, seen: &Observation, does: &[String]) -> Forecast {
-    let stages = Walk::new(plan, facts, seen).stages(does);
+pub(crate) fn forecast(
+    plan: &Plan,
+    facts: &Facts,
+    seen: &Observation,
+    does: &[String],
+    analyses: Vec<CheckForecast>,
+) -> Forecast {
+    let stages = Walk::new(plan, facts, seen).stages(does, &analyses);
     Forecast {
         pods: seen.slots.iter().map(|slot| slot.name.clone()).collect(),
         pods_down_at_once: facts.max_unavailable().min(seen.replicas()),
@@ -147,6 +161,25 @@ pub(crate) fn forecast(plan: &Plan, facts: &Facts, seen: &Observation, does: &[S
         deadline: DeadlineForecast { after: Span(plan.deadline.after), abort: plan.deadline.abort },
         revert_ends: revert_ends(&stages, seen),
         stages,
+        analyses,
+    }
+}
+
+/// What a stage waits for once its pods are available.
+#[derive(Clone, Copy)]
+enum Wait<'a> {
+    Nothing,
+    Hold(Hold),
+    Check(&'a CheckForecast),
+}
+
+impl<'a> Wait<'a> {
+    fn of(hold: Option<Hold>, check: Option<&'a CheckForecast>) -> Self {
+        match (hold, check) {
+            (_, Some(check)) => Self::Check(check),
+            (Some(hold), None) => Self::Hold(hold),
+            (None, None) => Self::Nothing,
+        }
     }
 }
 
@@ -165,27 +198,22 @@ impl<'a> Walk<'a> {
         Self { plan, facts, seen, before: 0, forgotten: false }
     }
 
-    fn stages(mut self, does: &[String]) -> Vec<StageForecast> {
+    fn stages(mut self, does: &[String], analyses: &[CheckForecast]) -> Vec<StageForecast> {
         let replicas = self.seen.replicas();
         let mut stages = Vec::new();
         for (index, stage) in self.plan.stages.iter().enumerate() {
             let words = does.get(index).cloned().unwrap_or_default();
             let exposed = self.plan.exposure(index, replicas);
-            stages.push(self.stage(Some(index + 1), words, exposed, stage.hold));
+            let check = analyses.iter().find(|analysis| analysis.step == Some(index + 1));
+            stages.push(self.stage(Some(index + 1), words, exposed, Wait::of(stage.hold, check)));
         }
         if self.before < replicas {
-            stages.push(self.stage(None, "the rest follows".to_owned(), replicas, None));
+            stages.push(self.stage(None, "the rest follows".to_owned(), replicas, Wait::Nothing));
         }
         stages
     }
 
-    fn stage(
-        &mut self,
-        step: Option<usize>,
-        does: String,
-        exposed: u32,
-        hold: Option<Hold>,
-    ) -> StageForecast {
+    fn stage(&mut self, step: Option<usize>, does: String, exposed: u32, wait: Wait<'_>) -> StageForecast {
         let forward = self.names(self.before, exposed);
         let back = self.names(exposed, self.before);
         let forgotten = self.forgotten;
@@ -195,14 +223,19 @@ impl<'a> Walk<'a> {
         let moving = self.moving(forward.len(), back.len());
         // Going back, both the deletion and the return of a pod are progress.
         let overdue = Span::times(self.plan.deadline.after, forward.len() + 2 * back.len()).max(moving);
-        let (gate, shortest, longest) = match hold {
-            None => (Gate::Available, moving, Some(overdue)),
-            Some(Hold::For(time)) => (
+        let (gate, shortest, longest) = match wait {
+            Wait::Nothing => (Gate::Available, moving, Some(overdue)),
+            Wait::Hold(Hold::For(time)) => (
                 Gate::Time { span: Span(time) },
                 Span::sum([moving, Span(time)].into_iter()),
                 Some(Span::sum([overdue, Span(time)].into_iter())),
             ),
-            Some(Hold::UntilPromoted) => (Gate::Person, moving, None),
+            Wait::Hold(Hold::UntilPromoted) => (Gate::Person, moving, None),
+            Wait::Check(check) => (
+                Gate::Analysis { known: check.is_known() },
+                Span::sum([moving].into_iter().chain(check.shortest)),
+                check.longest.map(|longest| Span::sum([overdue, longest].into_iter())),
+            ),
         };
         StageForecast {
             step,

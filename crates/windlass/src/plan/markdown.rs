@@ -15,6 +15,10 @@ fn one(report: &Report) -> String {
     if let Some(forecast) = &report.plan {
         text.push_str(&stages(forecast));
         text.push('\n');
+        if !forecast.analyses.is_empty() {
+            text.push_str(&analyses(forecast));
+            text.push('\n');
+        }
         text.extend(words::facts(forecast).iter().map(fact));
     }
     if !report.wrong.is_empty() {
@@ -37,6 +41,15 @@ fn stages(forecast: &Forecast) -> String {
     text.push_str(&line(&words::HEADINGS.map(|_| "---".to_owned())));
     for stage in &forecast.stages {
         text.push_str(&line(&words::row(forecast, stage, words::pod_list).map(|cell| escaped(&cell))));
+    }
+    text
+}
+
+fn analyses(forecast: &Forecast) -> String {
+    let mut text = line(&words::ANALYSIS_HEADINGS.map(str::to_owned));
+    text.push_str(&line(&words::ANALYSIS_HEADINGS.map(|_| "---".to_owned())));
+    for row in forecast.analyses.iter().flat_map(words::analysis_rows) {
+        text.push_str(&line(&row.map(|cell| escaped(&cell))));
     }
     text
 }

@@ -1,8 +1,9 @@
 //! `plan`: what a rollout will do, before it does anything. From files without a cluster, or from what a cluster has.
 //!
-//! `facts` is what is looked at, `forecast` what will happen, `warnings` what may surprise; `report` puts them together,
+//! `facts` is what is looked at, `forecast` what will happen, `checks` what will be measured, `warnings` what may surprise; `report` puts them together,
 //! and `text` and `markdown` show it. Only `live` talks to a cluster, and only `files` reads the disk.
 
+mod checks;
 mod facts;
 mod forecast;
 mod live;

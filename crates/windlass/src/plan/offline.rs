@@ -5,10 +5,13 @@ use std::collections::BTreeMap;
 use k8s_openapi::api::apps::v1::StatefulSet;
 use k8s_openapi::api::policy::v1::PodDisruptionBudget;
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::ObjectMeta;
+use windlass_analysis::compose::Templates;
+use windlass_api::analysis::{AnalysisTemplate, TemplateReference};
 use windlass_api::rollout_plugin::RolloutPlugin;
 use windlass_api::{Front, WorkloadTarget};
 use windlass_engine::{Refusal, RolloutName};
 
+use super::checks::{self, At, CheckFlaw};
 use super::facts::{Facts, Origin};
 use super::report::{Problem, Report, Subject, flaws, refusal_words};
 use crate::files::{Found, Manifests};
@@ -73,6 +76,7 @@ impl Pairing<'_> {
                 let facts = Facts {
                     set: set.object.clone(),
                     budgets: self.budgets(),
+                    templates: self.templates(),
                     origin: Origin::Files,
                     rollout: self.rollout,
                 };
@@ -89,6 +93,8 @@ impl Pairing<'_> {
         };
         let mut wrong: Vec<Problem> =
             flaws(&self.rollout).into_iter().map(|found| flaw(found.text)).collect();
+        let checks = checks::flaws(&self.rollout, &self.templates());
+        wrong.extend(checks.into_iter().map(|flaw| self.check_problem(flaw)));
         let Ok(target) = self.rollout.workload() else { return wrong };
         let reference = Some(self.found.place_of("spec.workloadRef.name"));
         if set.is_none() {
@@ -123,6 +129,31 @@ impl Pairing<'_> {
         self.manifests.sets.iter().find(is_meant)
     }
 
+    /// The templates that the rollout could name, by what refers to them.
+    fn templates(&self) -> Templates {
+        let own = self.manifests.templates.iter().filter(|found| self.is_beside(&found.object.metadata));
+        let own = own.map(|found| (reference(found, false), found.object.spec.clone()));
+        let all = self.manifests.cluster_templates.iter();
+        own.chain(all.map(|found| (reference(found, true), found.object.spec.clone()))).collect()
+    }
+
+    fn check_problem(&self, flaw: CheckFlaw) -> Problem {
+        let place = match &flaw.at {
+            At::Rollout(path) => Some(self.found.place_of(path)),
+            At::Template(template, path) => self.template(template).map(|found| found.place_of(path)),
+        };
+        Problem { message: flaw.text, place }
+    }
+
+    fn template(&self, template: &TemplateReference) -> Option<&Found<AnalysisTemplate>> {
+        if template.cluster_scope {
+            self.manifests.cluster_templates.iter().find(|found| reference(found, true) == *template)
+        } else {
+            let mut own = self.manifests.templates.iter();
+            own.find(|found| reference(found, false) == *template && self.is_beside(&found.object.metadata))
+        }
+    }
+
     fn budgets(&self) -> Vec<PodDisruptionBudget> {
         let budgets = self.manifests.budgets.iter().map(|found| &found.object);
         budgets.filter(|budget| self.is_beside(&budget.metadata)).cloned().collect()
@@ -133,6 +164,12 @@ impl Pairing<'_> {
         let namespace = meta.namespace.as_deref().unwrap_or(self.namespace);
         self.rollout.metadata.namespace.as_deref() == Some(namespace)
     }
+}
+
+/// What refers to a template.
+fn reference(found: &Found<AnalysisTemplate>, cluster_scope: bool) -> TemplateReference {
+    let template_name = found.object.metadata.name.clone().unwrap_or_default();
+    TemplateReference { template_name, cluster_scope }
 }
 
 /// The path that a flaw is about, as far as its words name one.

@@ -5,6 +5,7 @@ use windlass_api::Front;
 use windlass_api::rollout_plugin::RolloutPlugin;
 use windlass_engine::{Flaw, Reason, Refusal, explain};
 
+use super::checks;
 use super::facts::Facts;
 use super::forecast::{Forecast, forecast};
 use super::warnings::{Warning, warnings};
@@ -102,7 +103,8 @@ impl Report {
                 return Self::wrong(rollout, workload, vec![problem]);
             }
         };
-        let forecast = forecast(&plan, facts, &seen, &step_words(&facts.rollout));
+        let checks = checks::forecast(&facts.rollout, &plan, &facts.templates);
+        let forecast = forecast(&plan, facts, &seen, &step_words(&facts.rollout), checks);
         let warnings = warnings(&plan, facts, &seen, &forecast);
         Self { rollout, workload, wrong: Vec::new(), plan: Some(forecast), warnings }
     }

@@ -4,6 +4,7 @@ use anstream::adapter::strip_str;
 use k8s_openapi::api::apps::v1::StatefulSet;
 use serde_json::{Value, json};
 use unicode_width::UnicodeWidthStr;
+use windlass_analysis::compose::Templates;
 
 use super::facts::{Facts, Origin};
 use super::report::{Report, Subject};
@@ -91,6 +92,21 @@ fn a_set_without_pods_is_parked() {
 }
 
 #[test]
+fn analyses_are_shown_with_the_longest_time_they_may_take() {
+    golden("analyses", manifest("analyses"));
+}
+
+#[test]
+fn a_template_that_is_elsewhere_is_warned_of() {
+    golden("templates_elsewhere", manifest("templates-elsewhere"));
+}
+
+#[test]
+fn an_analysis_that_makes_no_sense_is_told_with_its_line() {
+    golden("wrong_analyses", manifest("wrong-analyses"));
+}
+
+#[test]
 fn what_can_never_come_to_its_end_is_said() {
     golden("hopeless", manifest("hopeless"));
 }
@@ -101,7 +117,7 @@ fn every_flaw_of_a_specification_is_told_with_its_line() {
 }
 
 #[test]
-fn what_is_not_served_or_taken_already_is_refused() {
+fn a_workload_that_is_taken_already_is_refused() {
     golden("refused", manifest("refused"));
 }
 
@@ -158,7 +174,13 @@ fn live(set: &Value, pods: &Value, status: &Value) -> Report {
     let set: StatefulSet = serde_json::from_value(written).expect("a set");
     let pods = serde_json::from_value(pods.clone()).expect("pods");
     let (subject, workload) = (Subject::rollout(&rollout, None), Subject::workload(&rollout, None));
-    let facts = Facts { rollout, set, budgets: Vec::new(), origin: Origin::Cluster { pods } };
+    let facts = Facts {
+        rollout,
+        set,
+        budgets: Vec::new(),
+        templates: Templates::new(),
+        origin: Origin::Cluster { pods },
+    };
     Report::on(&facts, subject, workload)
 }
 

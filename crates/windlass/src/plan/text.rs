@@ -19,6 +19,10 @@ fn one(report: &Report) -> String {
         }
         text.push('\n');
         text.push_str(&stages(forecast));
+        if !forecast.analyses.is_empty() {
+            text.push('\n');
+            text.push_str(&analyses(forecast));
+        }
     }
     if !report.wrong.is_empty() {
         text.push_str("Nothing will happen until this is mended:\n");
@@ -38,6 +42,15 @@ fn stages(forecast: &Forecast) -> String {
         let row = words::row(forecast, stage, words::short_pod_list);
         let style = if stage.to_target.is_empty() && stage.to_stable.is_empty() { FAINT } else { PLAIN };
         table.row(row.into_iter().map(|cell| Cell::styled(style, cell)).collect());
+    }
+    table.lines("")
+}
+
+fn analyses(forecast: &Forecast) -> String {
+    let headings = words::ANALYSIS_HEADINGS.map(str::to_uppercase);
+    let mut table = Table::new(&headings.each_ref().map(String::as_str));
+    for row in forecast.analyses.iter().flat_map(words::analysis_rows) {
+        table.row(row.into_iter().map(|cell| Cell::styled(PLAIN, cell)).collect());
     }
     table.lines("")
 }

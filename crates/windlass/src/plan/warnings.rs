@@ -9,8 +9,9 @@ use windlass_api::Front;
 use windlass_engine::{Hold, Observation, Plan, PodState, duration_words, pod_words};
 use windlass_workloads::HOLD;
 
+use super::checks;
 use super::facts::{Facts, Origin, Share};
-use super::forecast::{Abort, Forecast, StageForecast};
+use super::forecast::{Abort, Forecast, Gate, StageForecast};
 
 /// Something worth knowing before the template changes.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
@@ -45,6 +46,9 @@ pub(crate) enum Code {
     DeadlineBelowPause,
     DisruptionBudget,
     SeveralAtOnce,
+    TemplateMissing,
+    OutageAborts,
+    AnalysisTooLate,
     Spec,
     Paused,
     RunUnderWay,
@@ -58,6 +62,9 @@ pub(crate) fn warnings(plan: &Plan, facts: &Facts, seen: &Observation, forecast:
     all.extend(look.canary());
     all.extend(look.cannot_go_back());
     all.extend(look.deadline());
+    all.extend(look.templates());
+    all.extend(look.late_analyses());
+    all.extend(look.outages());
     all.extend(look.partition());
     all.extend(plan.cautions.iter().map(|caution| warning(Code::Spec, caution.text.clone())));
     all.extend(look.idle_steps());
@@ -226,6 +233,67 @@ impl Look<'_> {
             })
         };
         self.forecast.stages.iter().enumerate().filter_map(idle).collect()
+    }
+
+    /// Templates that may be elsewhere.
+    fn templates(&self) -> Vec<Warning> {
+        let missing = checks::missing(&self.facts.rollout, &self.facts.templates);
+        let told = |(template, field): &(_, String)| {
+            let words = checks::template_words(template);
+            let mend = match self.facts.origin {
+                Origin::Files => {
+                    "is not in the files; if it is not in the cluster either, nothing will happen: name \
+                                  its file with another -f"
+                }
+                Origin::Cluster { .. } => "could not be read",
+            };
+            warning(
+                Code::TemplateMissing,
+                format!("{words}, which {field} names, {mend}; how long the analysis takes is not known"),
+            )
+        };
+        missing.iter().map(told).collect()
+    }
+
+    /// Once every pod is updated nothing can be put back, whatever is measured.
+    fn late_analyses(&self) -> Vec<Warning> {
+        let all = self.seen.replicas();
+        let late =
+            self.forecast.stages.iter().filter(|stage| {
+                matches!(stage.gate, Gate::Analysis { .. }) && all > 0 && stage.on_target == all
+            });
+        let told = |stage: &StageForecast| {
+            let step = stage.step.unwrap_or_default();
+            warning(
+                Code::AnalysisTooLate,
+                format!(
+                    "the analysis of step {step} begins when every pod is on the new version: when it fails nothing can \
+                     be put back, and a person has to decide; put it before the last weight"
+                ),
+            )
+        };
+        late.map(told).collect()
+    }
+
+    /// A provider that cannot be reached says nothing about the workload.
+    fn outages(&self) -> Option<Warning> {
+        let aborts = self.forecast.analyses.iter().filter(|analysis| analysis.on_error == "abort");
+        let places: Vec<String> = aborts
+            .map(|analysis| match analysis.step {
+                Some(step) => format!("step {step}"),
+                None => "the background".to_owned(),
+            })
+            .collect();
+        (!places.is_empty()).then(|| {
+            warning(
+                Code::OutageAborts,
+                format!(
+                    "when a provider cannot be asked, the analysis aborts the run and puts a healthy workload back ({}); \
+                     to wait for a person instead say onError: pause, to measure again onError: retry",
+                    places.join(", ")
+                ),
+            )
+        })
     }
 
     fn several_at_once(&self) -> Option<Warning> {

@@ -2,6 +2,7 @@
 
 use windlass_engine::PodName;
 
+use super::checks::{CheckForecast, MetricForecast};
 use super::forecast::{Forecast, Gate, Span, StageForecast};
 use super::report::{Report, Subject};
 
@@ -67,7 +68,12 @@ fn shortest(forecast: &Forecast) -> String {
         1 => ", and as long as a person takes to promote".to_owned(),
         times => format!(", and as long as a person takes to promote, {times} times"),
     };
-    format!("{}{person}; the time that pods take to stop and start comes on top", forecast.shortest)
+    let measured = if forecast.stages.iter().any(|stage| matches!(stage.gate, Gate::Analysis { .. })) {
+        "the time that pods take to stop and start, and providers to answer, comes on top"
+    } else {
+        "the time that pods take to stop and start comes on top"
+    };
+    format!("{}{person}; {measured}", forecast.shortest)
 }
 
 fn longest(forecast: &Forecast) -> String {
@@ -78,9 +84,76 @@ fn longest(forecast: &Forecast) -> String {
     };
     let person = if forecast.holds_for_a_person > 0 { "; a person may take any time" } else { "" };
     format!(
-        "{}, if each pod takes all of the progress deadline of {}; when it passes, {then}{person}",
-        forecast.longest, forecast.deadline.after
+        "{}, if each pod takes all of the progress deadline of {}; when it passes, {then}{person}{}",
+        forecast.longest,
+        forecast.deadline.after,
+        longest_of_analyses(forecast)
     )
+}
+
+/// What of the analyses is in the longest time, and what cannot be.
+fn longest_of_analyses(forecast: &Forecast) -> String {
+    let unknown =
+        |stage: &StageForecast| matches!(stage.gate, Gate::Analysis { .. }) && stage.longest.is_none();
+    let unknown = forecast.stages.iter().any(unknown);
+    let retry = forecast.analyses.iter().any(|analysis| analysis.on_error == "retry");
+    let unknown = if unknown { "; an analysis whose end is not known is not counted" } else { "" };
+    let retry = if retry { "; with onError: retry an outage of a provider may take any time" } else { "" };
+    format!("{unknown}{retry}")
+}
+
+/// The headings of the analyses.
+pub(super) const ANALYSIS_HEADINGS: [&str; 6] =
+    ["analysis", "metric", "measured", "shortest", "longest", "on error"];
+
+/// One row for each metric of an analysis; one for an analysis whose metrics are not known.
+pub(super) fn analysis_rows(analysis: &CheckForecast) -> Vec<[String; 6]> {
+    let names = analysis.templates.join(", ");
+    let place = match (analysis.step, analysis.from_step) {
+        (Some(step), _) => format!("step {step}"),
+        (None, Some(1) | None) => "background".to_owned(),
+        (None, Some(step)) => format!("background, from step {step}"),
+    };
+    let on_error = analysis.on_error.to_owned();
+    if analysis.metrics.is_empty() {
+        let unknown = "not known".to_owned();
+        return vec![[
+            place,
+            format!("those of {names}"),
+            unknown.clone(),
+            unknown.clone(),
+            unknown,
+            on_error,
+        ]];
+    }
+    let row = |(index, metric): (usize, &MetricForecast)| {
+        let first = |text: &String| if index == 0 { text.clone() } else { String::new() };
+        let dry = if metric.dry_run { " (dry run)" } else { "" };
+        let span =
+            |span: Option<Span>, none: &str| span.map_or_else(|| none.to_owned(), |span| span.to_string());
+        let end =
+            if analysis.step.is_none() && metric.count.is_none() { "until the end" } else { "no limit" };
+        [
+            first(&place),
+            format!("{}{dry}", metric.name),
+            measured(metric),
+            span(metric.shortest, "-"),
+            span(metric.longest, end),
+            first(&on_error),
+        ]
+    };
+    analysis.metrics.iter().enumerate().map(row).collect()
+}
+
+/// `5 × every 30s, after 1m`.
+fn measured(metric: &MetricForecast) -> String {
+    let often = match (metric.count, metric.interval) {
+        (Some(1), _) | (Some(_), None) => "once".to_owned(),
+        (Some(count), Some(interval)) => format!("{count} × every {interval}"),
+        (None, Some(interval)) => format!("every {interval}"),
+        (None, None) => String::new(),
+    };
+    if metric.initial_delay.is_zero() { often } else { format!("{often}, after {}", metric.initial_delay) }
 }
 
 /// The headings of the stages.
@@ -107,7 +180,11 @@ pub(super) fn row(
         stage.partition.to_string(),
         gate(stage.gate),
         if is_hold && stage.shortest.is_zero() { "-".to_owned() } else { stage.shortest.to_string() },
-        stage.longest.map_or_else(|| "no limit".to_owned(), |longest: Span| longest.to_string()),
+        match (stage.longest, stage.gate) {
+            (Some(longest), _) => longest.to_string(),
+            (None, Gate::Analysis { known: false }) => "not known".to_owned(),
+            (None, _) => "no limit".to_owned(),
+        },
     ]
 }
 
@@ -116,6 +193,7 @@ fn gate(gate: Gate) -> String {
         Gate::Available => "pods available".to_owned(),
         Gate::Time { span } => span.to_string(),
         Gate::Person => "a person".to_owned(),
+        Gate::Analysis { .. } => "its analysis".to_owned(),
     }
 }
 

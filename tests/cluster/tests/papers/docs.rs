@@ -1,6 +1,6 @@
 //! The documents: every command in them runs, and every file, heading, target and test they name exists.
 //!
-//! A fenced block is tagged `sh` or `text`. `text` shows something. `sh` runs: the blocks of a file make one script, run
+//! A fenced block is tagged `sh`, `text` or `yaml`. `text` and `yaml` show something. `sh` runs: the blocks of a file make one script, run
 //! in order in a namespace of its own. `sh no-run=REASON` does not, for one of the reasons below.
 #![expect(clippy::panic, reason = "a file that cannot be read is a failed test")]
 
@@ -37,6 +37,7 @@ macro_rules! documents {
 documents! {
     every_command_of_the_readme_runs: "README.md",
     every_command_of_analyze_runs: "docs/analyze.md",
+    every_command_of_analysis_runs: "docs/analysis.md",
     every_command_of_canary_runs: "docs/canary.md",
     every_command_of_coming_from_argo_runs: "docs/coming-from-argo.md",
     every_command_of_dependencies_runs: "docs/dependencies.md",
@@ -48,6 +49,7 @@ documents! {
     every_command_of_operate_runs: "docs/operate.md",
     every_command_of_plan_runs: "docs/plan.md",
     every_command_of_providers_runs: "docs/providers.md",
+    every_command_of_providers_services_runs: "docs/providers-services.md",
     every_command_of_security_runs: "docs/security.md",
     every_command_of_simulate_runs: "docs/simulate.md",
     every_command_of_simulator_runs: "docs/simulator.md",
@@ -226,7 +228,7 @@ fn every_block_is_shown_run_or_skipped_for_a_known_reason() {
                 skipped += 1;
                 assert!(REASONS.iter().any(|(known, _)| *known == reason), "{place}: no reason {reason}");
             } else {
-                assert!(["sh", "text"].contains(&block.tag.as_str()), "{place}: tag {:?}", block.tag);
+                assert!(["sh", "text", "yaml"].contains(&block.tag.as_str()), "{place}: tag {:?}", block.tag);
             }
         }
     }

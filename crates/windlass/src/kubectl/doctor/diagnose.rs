@@ -5,7 +5,9 @@ use std::collections::{BTreeMap, BTreeSet};
 use jiff::{SignedDuration, Timestamp};
 use k8s_openapi::apiextensions_apiserver::pkg::apis::apiextensions::v1::CustomResourceDefinition;
 use serde_json::{Value, json};
-use windlass_workloads::{Holder, RIGHTS, Verdict, choose_holder, first_difference, judge, made_for};
+use windlass_workloads::{
+    Holder, RIGHTS, SECRETS, Verdict, choose_holder, first_difference, judge, made_for,
+};
 
 use super::facts::{
     Asked, Definition, Facts, Lacking, LeaseFacts, PolicyFacts, RolloutFacts, Seen, SetFacts,
@@ -16,7 +18,10 @@ use super::finding::{Check, Finding, Named, Unguarded};
 pub(super) fn diagnose(facts: &Facts, asked: &Asked, now: Timestamp) -> Vec<Finding> {
     let (rollouts, sets) = (&facts.rollouts, &facts.sets);
     let answers = [
-        on(Check::Definitions, &facts.definitions, |all| all.iter().map(definition).collect()),
+        on(Check::Definitions, &facts.definitions, |all| {
+            let rollouts = rollouts.as_deref().unwrap_or_default();
+            all.iter().map(|it| definition(it, rollouts)).collect()
+        }),
         on(Check::Policies, &facts.policies, |policies| vec![guard(policies, &asked.identity)]),
         on(Check::Rights, &facts.lacking, |lacking| rights(lacking)),
         on(Check::Lease, &facts.lease, |lease| vec![leader(lease.as_ref(), now)]),
@@ -58,17 +63,34 @@ fn or_nothing(check: Check, looked_at: usize, found: Vec<Finding>) -> Vec<Findin
     if found.is_empty() { vec![Finding::NothingFound { check, looked_at }] } else { found }
 }
 
-fn definition(definition: &Definition) -> Finding {
+/// A rollout can do without the kinds of analysis, and Argo Rollouts has them too.
+fn definition(definition: &Definition, rollouts: &[RolloutFacts]) -> Finding {
     let name = definition.wanted.metadata.name.clone().unwrap_or_default();
-    let Some(found) = &definition.found else { return Finding::NotDefined { name } };
+    let of_analysis = definition.wanted.spec.names.kind.contains("Analysis");
+    let measured: Vec<String> =
+        rollouts.iter().filter(|rollout| rollout.measures).map(|rollout| of(rollout).to_string()).collect();
+    let Some(found) = &definition.found else {
+        return match (of_analysis, measured.is_empty()) {
+            (false, _) => Finding::NotDefined { name },
+            (true, true) => Finding::AnalysisNotDefined { name },
+            (true, false) => Finding::AnalysisMissed { name, rollouts: measured },
+        };
+    };
     if let Some(why) = not_established(found) {
         return Finding::NotEstablished { name, why };
     }
     let spec = |definition: &CustomResourceDefinition| -> Value { json!(definition.spec) };
     match first_difference(&spec(&definition.wanted), &spec(found)) {
+        Some(_) if of_analysis && is_argos(found) => Finding::DefinedByArgo { name },
         Some(at) => Finding::DefinedOtherwise { name, at: format!("spec.{at}") },
         None => Finding::Defined { name },
     }
+}
+
+/// Argo Rollouts' manifests and its chart label what belongs to it.
+fn is_argos(found: &CustomResourceDefinition) -> bool {
+    let labels = found.metadata.labels.as_ref();
+    labels.and_then(|labels| labels.get("app.kubernetes.io/part-of")).is_some_and(|it| it == "argo-rollouts")
 }
 
 /// Why the server does not serve a definition, in its own words.
@@ -101,10 +123,13 @@ fn guard(policies: &PolicyFacts, identity: &str) -> Finding {
 
 fn rights(lacking: &[Lacking]) -> Vec<Finding> {
     let count = RIGHTS.iter().map(|right| right.verbs.len()).sum();
-    match lacking.iter().map(|lacking| lacking.verbs.len()).sum() {
-        0 => vec![Finding::MayAll { count }],
+    let (secrets, needed): (Vec<&Lacking>, Vec<&Lacking>) =
+        lacking.iter().partition(|lacking| lacking.right == SECRETS);
+    let secrets = secrets.into_iter().map(|_| Finding::MayNotReadSecrets);
+    match needed.iter().map(|lacking| lacking.verbs.len()).sum() {
+        0 => [Finding::MayAll { count }].into_iter().chain(secrets).collect(),
         missing if missing == count => vec![Finding::MayNothing { count }],
-        _ => lacking.iter().cloned().map(Finding::MayNot).collect(),
+        _ => needed.into_iter().cloned().map(Finding::MayNot).chain(secrets).collect(),
     }
 }
 

@@ -82,6 +82,8 @@ pub(super) struct RolloutFacts {
     pub(super) set: Option<String>,
     /// What it says when its hold is not guarded.
     pub(super) unguarded: Option<String>,
+    /// It is judged by analyses.
+    pub(super) measures: bool,
 }
 
 /// A StatefulSet.
@@ -138,6 +140,7 @@ impl From<&RolloutPlugin> for RolloutFacts {
             name: rollout.name().to_owned(),
             set: set_name(rollout).map(str::to_owned),
             unguarded: unguarded.map(|condition| condition.message.clone()),
+            measures: rollout.has_analyses(),
         }
     }
 }

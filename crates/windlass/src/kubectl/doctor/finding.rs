@@ -74,6 +74,12 @@ pub(super) enum Finding {
     NotEstablished { name: String, why: String },
     /// The definition is another one; `at` is the first field that differs.
     DefinedOtherwise { name: String, at: String },
+    /// The server does not have the definition of a kind of analysis, and no rollout has one.
+    AnalysisNotDefined { name: String },
+    /// The server does not have it, and these rollouts are to be judged by analyses.
+    AnalysisMissed { name: String, rollouts: Vec<String> },
+    /// The definition of a kind of analysis is that of Argo Rollouts.
+    DefinedByArgo { name: String },
     /// A new template would be held.
     Guarded { hold: Holder },
     /// It would, in the way of servers without mutating policies, and this server has them.
@@ -86,6 +92,8 @@ pub(super) enum Finding {
     MayNothing { count: usize },
     /// The controller lacks a right.
     MayNot(Lacking),
+    /// The controller may not read Secrets, or not everywhere.
+    MayNotReadSecrets,
     /// A controller leads.
     Led { holder: String, lease: LeaseFacts },
     /// There is no Lease.
@@ -117,9 +125,14 @@ impl Finding {
             Self::Defined { .. }
             | Self::NotDefined { .. }
             | Self::NotEstablished { .. }
-            | Self::DefinedOtherwise { .. } => Check::Definitions,
+            | Self::DefinedOtherwise { .. }
+            | Self::AnalysisNotDefined { .. }
+            | Self::AnalysisMissed { .. }
+            | Self::DefinedByArgo { .. } => Check::Definitions,
             Self::Guarded { .. } | Self::MutatingServed | Self::Unguarded(_) => Check::Policies,
-            Self::MayAll { .. } | Self::MayNothing { .. } | Self::MayNot(_) => Check::Rights,
+            Self::MayAll { .. } | Self::MayNothing { .. } | Self::MayNot(_) | Self::MayNotReadSecrets => {
+                Check::Rights
+            }
             Self::Led { .. } | Self::NoLease | Self::LeaseFree { .. } | Self::LeaseRanOut { .. } => {
                 Check::Lease
             }
@@ -140,11 +153,15 @@ impl Finding {
             | Self::MayAll { .. }
             | Self::Led { .. }
             | Self::NothingFound { .. } => Standing::Well,
-            Self::MutatingServed => Standing::Advice,
+            Self::MutatingServed
+            | Self::AnalysisNotDefined { .. }
+            | Self::DefinedByArgo { .. }
+            | Self::MayNotReadSecrets => Standing::Advice,
             Self::NotLooked { .. } => Standing::NotLooked,
             Self::NotDefined { .. }
             | Self::NotEstablished { .. }
             | Self::DefinedOtherwise { .. }
+            | Self::AnalysisMissed { .. }
             | Self::Unguarded(_)
             | Self::MayNothing { .. }
             | Self::MayNot(_)
@@ -166,12 +183,16 @@ impl Finding {
             Self::NotDefined { .. } => "NotDefined",
             Self::NotEstablished { .. } => "NotEstablished",
             Self::DefinedOtherwise { .. } => "DefinedOtherwise",
+            Self::AnalysisNotDefined { .. } => "AnalysisNotDefined",
+            Self::AnalysisMissed { .. } => "AnalysisMissed",
+            Self::DefinedByArgo { .. } => "DefinedByArgo",
             Self::Guarded { .. } => "Guarded",
             Self::MutatingServed => "MutatingServed",
             Self::Unguarded(_) => "Unguarded",
             Self::MayAll { .. } => "MayAll",
             Self::MayNothing { .. } => "MayNothing",
             Self::MayNot(_) => "MayNot",
+            Self::MayNotReadSecrets => "MayNotReadSecrets",
             Self::Led { .. } => "Led",
             Self::NoLease => "NoLease",
             Self::LeaseFree { .. } => "LeaseFree",

@@ -13,7 +13,7 @@ use kube::{Api, Client, Resource};
 use serde::de::DeserializeOwned;
 use windlass_api::rollout_plugin::RolloutPlugin;
 use windlass_controller::Policies;
-use windlass_workloads::{Known, Place, RIGHTS, Right};
+use windlass_workloads::{Known, Place, RIGHTS, Right, SECRETS};
 
 use super::facts::{Asked, Definition, Facts, Lacking, LeaseFacts, NotAllowed, PolicyFacts, Seen};
 use crate::failure::Failure;
@@ -72,7 +72,8 @@ async fn policies(client: &Client) -> Result<Seen<PolicyFacts>, Failure> {
 /// What the controller may not do, by asking the server about each right.
 async fn lacking(client: &Client, asked: &Asked) -> Result<Seen<Vec<Lacking>>, Failure> {
     let api: Api<SubjectAccessReview> = Api::all(client.clone());
-    let each = RIGHTS.iter().flat_map(|right| right.verbs.iter().map(move |verb| (right, *verb)));
+    let all = || RIGHTS.iter().chain([&SECRETS]);
+    let each = all().flat_map(|right| right.verbs.iter().map(move |verb| (right, *verb)));
     let reviews = each.map(|(right, verb)| {
         let (api, review) = (api.clone(), review(right, verb, asked));
         async move {
@@ -89,7 +90,7 @@ async fn lacking(client: &Client, asked: &Asked) -> Result<Seen<Vec<Lacking>>, F
             let verbs: Vec<&'static str> = of_this.map(|(_, verb, _)| *verb).collect();
             (!verbs.is_empty()).then_some(Lacking { right: *right, verbs })
         };
-        RIGHTS.iter().filter_map(lacks).collect()
+        all().filter_map(lacks).collect()
     }))
 }
 

@@ -5,7 +5,9 @@ use anstream::adapter::strip_str;
 use k8s_openapi::apiextensions_apiserver::pkg::apis::apiextensions::v1::CustomResourceDefinition;
 use serde_json::{Value, json};
 use unicode_width::UnicodeWidthStr;
-use windlass_workloads::{DEFAULT_IDENTITY, HOLD, Holder, Installed, Known, RIGHTS, wanted_policies};
+use windlass_workloads::{
+    DEFAULT_IDENTITY, HOLD, Holder, Installed, Known, RIGHTS, SECRETS, wanted_policies,
+};
 
 use super::facts::{
     Asked, Definition, Facts, Lacking, LeaseFacts, NotAllowed, PolicyFacts, RolloutFacts, SetFacts,
@@ -69,7 +71,13 @@ fn well() -> Facts {
 }
 
 fn rollout(name: &str, set: &str) -> RolloutFacts {
-    RolloutFacts { namespace: "shop".into(), name: name.into(), set: Some(set.into()), unguarded: None }
+    RolloutFacts {
+        namespace: "shop".into(),
+        name: name.into(),
+        set: Some(set.into()),
+        unguarded: None,
+        measures: false,
+    }
 }
 
 fn set(name: &str) -> SetFacts {
@@ -278,6 +286,31 @@ fn a_controller_without_any_right_is_said_in_one_line() {
     assert_eq!(
         wrong[0].message,
         "system:serviceaccount:windlass:windlass has none of the 48 rights that the controller needs in namespace shop"
+    );
+}
+
+#[test]
+fn kinds_of_analysis_are_missed_only_by_rollouts_that_measure() {
+    let wanted = |index: usize| windlass_api::crds().remove(index);
+    let mut argos = wanted(3);
+    argos.metadata.labels =
+        Some([("app.kubernetes.io/part-of".to_owned(), "argo-rollouts".to_owned())].into());
+    argos.spec.versions[0].subresources = None;
+    argos.status = definition().found.unwrap().status;
+    let definitions = vec![
+        definition(),
+        Definition { wanted: wanted(1), found: None },
+        Definition { wanted: wanted(3), found: Some(argos) },
+    ];
+    let secrets = Lacking { right: SECRETS, verbs: SECRETS.verbs.to_vec() };
+    let mut facts = Facts { definitions: Ok(definitions), lacking: Ok(vec![secrets]), ..well() };
+    assert!(!is_wrong(&found(&facts, &asked())));
+    let before = screen(&facts);
+    facts.rollouts = Ok(vec![RolloutFacts { measures: true, ..rollout("web", "web") }]);
+    assert!(is_wrong(&found(&facts, &asked())));
+    insta::assert_snapshot!(
+        "analysis",
+        format!("── no rollout measures\n{before}\n── one does\n{}", screen(&facts))
     );
 }
 

@@ -36,6 +36,9 @@ pub(super) fn explain(finding: &Finding, asked: &Asked, now: Timestamp) -> Words
         Finding::NotDefined { name } => not_defined(name),
         Finding::NotEstablished { name, why } => not_established(name, why),
         Finding::DefinedOtherwise { name, at } => defined_otherwise(name, at),
+        Finding::AnalysisNotDefined { name } => analysis_not_defined(name),
+        Finding::AnalysisMissed { name, rollouts } => analysis_missed(name, rollouts),
+        Finding::DefinedByArgo { name } => defined_by_argo(name),
         Finding::Guarded { hold } => fine(Verdict::Guarded.explain(*hold, &asked.identity).message),
         Finding::MutatingServed => mutating_served(asked),
         Finding::Unguarded(unguarded) => not_guarded(unguarded, asked),
@@ -51,6 +54,7 @@ pub(super) fn explain(finding: &Finding, asked: &Asked, now: Timestamp) -> Words
             asked,
         ),
         Finding::MayNot(lacking) => may_not(lacking, asked),
+        Finding::MayNotReadSecrets => may_not_read_secrets(asked),
         Finding::Led { holder, lease } => led(holder, lease, asked, now),
         Finding::NoLease => no_lease(asked),
         Finding::LeaseFree { lease } => lease_free(lease, asked, now),
@@ -77,6 +81,46 @@ fn wrong(message: String, text: impl Into<String>, command: Option<String>) -> W
 
 fn not_defined(name: &str) -> Words {
     wrong(format!("{name} is not installed"), "install the definition", Some(INSTALL_DEFINITIONS.to_owned()))
+}
+
+fn analysis_not_defined(name: &str) -> Words {
+    wrong(
+        format!("{name} is not installed; only rollouts that are judged by an analysis need it"),
+        "if you want to use analyses, install the definition and restart the controller",
+        Some(INSTALL_DEFINITIONS.to_owned()),
+    )
+}
+
+fn analysis_missed(name: &str, rollouts: &[String]) -> Words {
+    let named = rollouts.iter().take(3).cloned().collect::<Vec<_>>().join(", ");
+    let more = if rollouts.len() > 3 { format!(" and {} more", rollouts.len() - 3) } else { String::new() };
+    wrong(
+        format!("{name} is not installed, so these rollouts cannot be judged and do not move: {named}{more}"),
+        "install the definition and restart the controller",
+        Some(INSTALL_DEFINITIONS.to_owned()),
+    )
+}
+
+fn defined_by_argo(name: &str) -> Words {
+    wrong(
+        format!(
+            "{name} is that of Argo Rollouts, which works; forEachPod and the kubernetes provider are not known to it, \
+             and mistakes are told later"
+        ),
+        "leave it while Argo Rollouts runs in this cluster; when it is gone, install that of this version",
+        Some(INSTALL_DEFINITIONS.to_owned()),
+    )
+}
+
+fn may_not_read_secrets(asked: &Asked) -> Words {
+    wrong(
+        format!(
+            "the controller may not get secrets {}; only analyses whose credentials are in Secrets need it",
+            asked.place()
+        ),
+        "if you took the right away or narrowed it, leave it so; to give it, install the rights that come with Windlass",
+        Some("windlass manifests --parts rights | kubectl apply -f -".to_owned()),
+    )
 }
 
 fn not_established(name: &str, why: &str) -> Words {

@@ -1,10 +1,13 @@
 //! What people see, as pure text: what was seen and the present moment in, styled lines out. Colours are always in the
 //! text; whoever prints it takes them off where nobody can see them.
 
+mod checks;
 mod doctor;
 mod header;
+mod judged;
 mod list;
 mod pods;
+mod sparkline;
 mod steps;
 mod style;
 mod table;
@@ -29,15 +32,22 @@ use super::picture::{Picture, Rolling};
 /// No line of ours is longer than this, names of unusual length aside.
 pub(crate) const WIDTH: usize = 116;
 
-/// `get`: the header, the tree, and what is waited for.
+/// `get`: the header, the tree, the analyses, and what is waited for.
 pub(crate) fn get(now: Timestamp, picture: &Picture, wide: bool) -> String {
+    get_within(now, picture, wide, WIDTH)
+}
+
+/// The same, where what can be narrow is so when there is less room.
+pub(crate) fn get_within(now: Timestamp, picture: &Picture, wide: bool, columns: usize) -> String {
     let mut text = header::header(picture);
     text.push('\n');
     text.push_str(&tree::tree(now, picture, wide));
-    let waits = waits::waiting(now, &picture.rollout);
-    if !waits.is_empty() {
-        text.push('\n');
-        text.push_str(&waits);
+    let checks = checks::checks(now, picture, columns.min(WIDTH));
+    for part in [checks, waits::waiting(now, &picture.rollout)] {
+        if !part.is_empty() {
+            text.push('\n');
+            text.push_str(&part);
+        }
     }
     text
 }
@@ -55,10 +65,11 @@ pub(crate) fn fitting(now: Timestamp, picture: &Picture, columns: usize, rows: u
     );
     let mut text = format!("{}\n{}\n", wrap(&line, columns, "  "), header::versions(picture));
     text.push_str(&tree::tree(now, picture, false));
-    let waits = waits::waiting(now, &picture.rollout);
-    if text.lines().count() + 1 + waits.lines().count() <= rows && !waits.is_empty() {
-        text.push('\n');
-        text.push_str(&waits);
+    for part in [checks::checks(now, picture, columns.min(WIDTH)), waits::waiting(now, &picture.rollout)] {
+        if text.lines().count() + 1 + part.lines().count() <= rows && !part.is_empty() {
+            text.push('\n');
+            text.push_str(&part);
+        }
     }
     text.lines().map(|line| cut(line, columns) + "\n").collect()
 }

@@ -69,7 +69,10 @@ fn words(step: &Step, hold: Option<Hold>) -> String {
         (_, Some(Value::String(duration))) => format!("pause {duration}"),
         (_, Some(duration)) => format!("pause {duration}"),
     });
-    let analysis = step.analysis.as_ref().map(|_| "analysis".to_owned());
+    let analysis = step.analysis.as_ref().map(|analysis| {
+        let names: Vec<&str> = analysis.templates.iter().map(|it| it.template_name.as_str()).collect();
+        format!("analysis {}", names.join(", ")).trim_end().to_owned()
+    });
     let known = [weight, pause, analysis].into_iter().flatten();
     let things: Vec<String> = known.chain(step.other.keys().cloned()).collect();
     if things.is_empty() { "empty step".to_owned() } else { things.join(" + ") }

@@ -41,8 +41,8 @@ impl Cell {
     }
 }
 
-/// Rows under a faint heading.
-#[derive(Debug)]
+/// Rows under a faint heading, or under none.
+#[derive(Debug, Default)]
 pub(crate) struct Table(Vec<Vec<Cell>>);
 
 impl Table {
@@ -124,6 +124,6 @@ pub(crate) fn cut(line: &str, width: usize) -> String {
 }
 
 /// How wide a terminal shows a text that may have colours in it.
-fn seen_width(text: &str) -> usize {
+pub(super) fn seen_width(text: &str) -> usize {
     strip_str(text).to_string().width()
 }

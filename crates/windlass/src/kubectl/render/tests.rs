@@ -3,7 +3,8 @@
 use anstream::adapter::strip_str;
 use unicode_width::UnicodeWidthStr;
 
-use crate::kubectl::fixtures::{now, paused_for_person, progressing, states};
+use crate::kubectl::checks::Checks;
+use crate::kubectl::fixtures::{aborted_by_check, checking, now, paused_for_person, progressing, states};
 use crate::kubectl::render;
 
 #[test]
@@ -18,7 +19,7 @@ fn get_draws_every_state() {
 #[test]
 fn why_explains_every_state() {
     for (name, picture) in states() {
-        let text = strip_str(&render::why(now(), &picture.rollout)).to_string();
+        let text = strip_str(&render::why(now(), &picture.rollout, &picture.checks)).to_string();
         assert!(text.lines().all(|line| line.width() <= 120), "{name} is too wide:\n{text}");
         insta::assert_snapshot!(format!("why_{name}"), text);
     }
@@ -68,4 +69,26 @@ fn a_small_screen_gets_less_and_a_large_one_everything() {
 fn a_line_is_cut_by_what_is_seen_of_it() {
     assert_eq!(render::cut("\x1b[1mabc\x1b[0m", 3), "\x1b[1mabc\x1b[0m");
     assert_eq!(render::cut("\x1b[1mabcd\x1b[0m", 3), "\x1b[1mab\x1b[0m…");
+}
+
+#[test]
+fn analyses_are_drawn_in_narrow_terminals_too() {
+    for columns in [100, 72, 44] {
+        let text = strip_str(&render::checks::checks(now(), &checking(), columns)).to_string();
+        assert!(text.lines().all(|line| line.width() <= columns), "wider than {columns}:\n{text}");
+        insta::assert_snapshot!(format!("analyses_in_{columns}_columns"), text);
+    }
+}
+
+#[test]
+fn analyses_are_drawn_in_colour() {
+    let text = render::checks::checks(now(), &aborted_by_check(), render::WIDTH);
+    insta::assert_snapshot!("analyses_in_colour", text.replace('\x1b', "␛"));
+}
+
+#[test]
+fn analyses_that_cannot_be_read_are_missed_only_where_there_should_be_some() {
+    let mut picture = paused_for_person();
+    picture.checks = Checks::NotSeen("this cluster does not know AnalysisRuns".to_owned());
+    assert_eq!(render::checks::checks(now(), &picture, render::WIDTH), "");
 }

@@ -1,18 +1,19 @@
 //! The answer to "why is nothing happening?", in full.
 
 use jiff::Timestamp;
-use k8s_openapi::apimachinery::pkg::apis::meta::v1::Time;
 use windlass_api::rollout_plugin::{PodNote, RolloutPlugin, WaitNote};
 use windlass_engine::age_words;
 
 use super::WIDTH;
 use super::header::{remarks, unseen};
+use super::judged::judged;
 use super::style::{BOLD, FAINT, HELD, paint, phase_line};
 use super::table::{Cell, Table, wrap};
+use crate::kubectl::checks::Checks;
 use crate::kubectl::picture::Rolling;
 
-/// The phase and its message, then each wait.
-pub(crate) fn why(now: Timestamp, rollout: &RolloutPlugin) -> String {
+/// The phase and its message, then each wait, then each analysis that has to do with it.
+pub(crate) fn why(now: Timestamp, rollout: &RolloutPlugin, checks: &Checks) -> String {
     let Some(status) = rollout.told() else { return unseen(rollout) };
     let phase = status.phase.as_deref();
     let message = match (phase, &status.message) {
@@ -37,6 +38,10 @@ pub(crate) fn why(now: Timestamp, rollout: &RolloutPlugin) -> String {
         text.push('\n');
         text.push_str(&one(now, wait));
     }
+    for block in judged(now, rollout, checks) {
+        text.push('\n');
+        text.push_str(&block);
+    }
     if !rollout.is_seen() {
         text.push('\n');
         text.push_str(&unseen(rollout));
@@ -52,24 +57,20 @@ fn one(now: Timestamp, wait: &WaitNote) -> String {
     };
     let mut text =
         format!("{}{person}\n  {}\n", paint(BOLD, &wait.reason), wrap(&wait.message, WIDTH - 2, "  "));
-    let mut fact = |label: &str, value: &str| {
-        let label = format!("{label:<11}");
-        let line = format!(
-            "  {}{}
-",
-            paint(FAINT, &label),
-            wrap(value, WIDTH - 13, &" ".repeat(13))
-        );
-        text.push_str(&line);
-    };
     if let Some(since) = &wait.since {
-        fact("since:", &moment(now, since));
+        text.push_str(&labelled("since:", &moment(now, since.0)));
     }
-    fact("ends when:", &wait.ends_when);
+    text.push_str(&labelled("ends when:", &wait.ends_when));
     if !wait.pods.is_empty() {
         text.push_str(&pods(now, &wait.pods));
     }
     text
+}
+
+/// A fact under a wait or an analysis.
+pub(super) fn labelled(label: &str, value: &str) -> String {
+    let label = format!("{label:<11}");
+    format!("  {}{}\n", paint(FAINT, &label), wrap(value, WIDTH - 13, &" ".repeat(13)))
 }
 
 fn pods(now: Timestamp, pods: &[PodNote]) -> String {
@@ -79,13 +80,13 @@ fn pods(now: Timestamp, pods: &[PodNote]) -> String {
             Cell::new(&pod.name),
             Cell::new(pod.revision.as_deref().unwrap_or("-")),
             Cell::new(&pod.state),
-            Cell::new(pod.since.as_ref().map_or_else(|| "-".to_owned(), |since| moment(now, since))),
+            Cell::new(pod.since.as_ref().map_or_else(|| "-".to_owned(), |since| moment(now, since.0))),
         ]);
     }
     format!("\n{}", table.lines("  "))
 }
 
 /// `2m ago (2026-01-01T00:00:00Z)`.
-fn moment(now: Timestamp, at: &Time) -> String {
-    format!("{} ago ({})", age_words(at.0, now), at.0)
+pub(super) fn moment(now: Timestamp, at: Timestamp) -> String {
+    format!("{} ago ({at})", age_words(at, now))
 }
