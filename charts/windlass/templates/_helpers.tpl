@@ -57,13 +57,13 @@ app.kubernetes.io/component: controller
   verbs: [create]
 - apiGroups: [argoproj.io]
   resources: [analysistemplates]
-  verbs: [get, list, watch]
+  verbs: [list, watch]
 - apiGroups: [argoproj.io]
   resources: [analysisruns]
   verbs: [get, list, watch, create, update, patch, delete]
 - apiGroups: [argoproj.io]
   resources: [analysisruns/status]
-  verbs: [update, patch]
+  verbs: [update]
 - apiGroups: [batch]
   resources: [jobs]
   verbs: [get, list, watch, create, delete]
@@ -73,7 +73,7 @@ app.kubernetes.io/component: controller
 {{- define "windlass.clusterRules" -}}
 - apiGroups: [argoproj.io]
   resources: [clusteranalysistemplates]
-  verbs: [get, list, watch]
+  verbs: [list, watch]
 - apiGroups: [admissionregistration.k8s.io]
   resources:
   - mutatingadmissionpolicies

@@ -1,7 +1,7 @@
 //! Looks at one run of an analysis: stores what was measured, asks what is due, says when to look again. Nobody waits
 //! for an answer here, so a slow provider holds up nobody else.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 use jiff::{SignedDuration, Timestamp};
@@ -141,9 +141,25 @@ async fn store(
         text = status.message,
         "analysis"
     );
+    let forgotten = forgotten_jobs(before, &status);
     let answer = context.writer.run_status(run, status).await?;
     context.take_in(&answer);
+    for job in forgotten {
+        // What is left goes with the run.
+        if let Err(error) = context.writer.delete_job(&key.namespace, &job).await {
+            tracing::debug!(%error, "a job is left over");
+        }
+    }
     Ok(())
+}
+
+/// The Jobs of measurements that are not kept any more.
+fn forgotten_jobs(before: &AnalysisRunStatus, now: &AnalysisRunStatus) -> BTreeSet<String> {
+    let jobs = |status: &AnalysisRunStatus| -> BTreeSet<String> {
+        let measurements = status.metric_results.iter().flat_map(|result| &result.measurements);
+        measurements.filter_map(|measurement| measurement.metadata.get(JOB_NAME).cloned()).collect()
+    };
+    jobs(before).difference(&jobs(now)).cloned().collect()
 }
 
 /// What people should hear of: every change of a phase, of the run and of its metrics.

@@ -63,7 +63,6 @@ const POLICIES: Right = Right {
 };
 const READ_AGAIN: &str = "read the object again after a write whose answer never came";
 const TAKE_TEMPLATES: &str = "know which metrics a rollout is judged by";
-const READ_TEMPLATE: &str = "read a template that was named before it was seen";
 
 /// The right that a person may narrow to some namespaces or take away, so it is in a role of its own. Checks that name no
 /// Secret do without it.
@@ -71,13 +70,13 @@ pub const SECRETS: Right = Right {
     group: "",
     resource: "secrets",
     verbs: &["get"],
-    code: "reconcile.rs",
+    code: "live.rs",
     needed_to: "read the Secrets that a template or a provider names, by name, and no others",
     ..ROLLOUTS
 };
 
 /// Every other right that the controller needs.
-pub const RIGHTS: [Right; 31] = [
+pub const RIGHTS: [Right; 30] = [
     Right {
         verbs: &["list", "watch"],
         code: "watch.rs",
@@ -139,9 +138,7 @@ pub const RIGHTS: [Right; 31] = [
         ..PODS
     },
     Right { verbs: &["list", "watch"], code: "watch.rs", needed_to: TAKE_TEMPLATES, ..TEMPLATES },
-    Right { verbs: &["get"], code: "reconcile.rs", needed_to: READ_TEMPLATE, ..TEMPLATES },
     Right { verbs: &["list", "watch"], code: "watch.rs", needed_to: TAKE_TEMPLATES, ..CLUSTER_TEMPLATES },
-    Right { verbs: &["get"], code: "reconcile.rs", needed_to: READ_TEMPLATE, ..CLUSTER_TEMPLATES },
     Right {
         verbs: &["list", "watch"],
         code: "watch.rs",
@@ -150,21 +147,27 @@ pub const RIGHTS: [Right; 31] = [
     },
     Right { verbs: &["get"], code: "reconcile.rs", needed_to: READ_AGAIN, ..RUNS },
     Right {
-        verbs: &["create", "update", "patch"],
-        code: "writer.rs",
+        verbs: &["create", "patch"],
+        code: "check.rs, writer.rs",
         needed_to: "start a run of analysis, and end it with the rollout",
         ..RUNS
     },
     Right {
-        verbs: &["delete"],
+        verbs: &["update"],
         code: "writer.rs",
+        needed_to: "store what was measured where Argo Rollouts' own definition is installed, which has no status of its own",
+        ..RUNS
+    },
+    Right {
+        verbs: &["delete"],
+        code: "check.rs, writer.rs",
         needed_to: "delete finished runs that nobody wants to keep",
         ..RUNS
     },
     Right {
         subresource: Some("status"),
-        verbs: &["update", "patch"],
-        code: "writer.rs",
+        verbs: &["update"],
+        code: "analyse.rs, writer.rs",
         needed_to: "store what was measured and what came of it",
         ..RUNS
     },
@@ -174,12 +177,12 @@ pub const RIGHTS: [Right; 31] = [
         needed_to: "see how the Job of a metric ended",
         ..JOBS
     },
-    Right { verbs: &["get"], code: "reconcile.rs", needed_to: READ_AGAIN, ..JOBS },
-    Right { verbs: &["create"], code: "writer.rs", needed_to: "start the Job of a metric", ..JOBS },
+    Right { verbs: &["get"], code: "job.rs", needed_to: "see what became of the Job of a metric", ..JOBS },
+    Right { verbs: &["create"], code: "live.rs, writer.rs", needed_to: "start the Job of a metric", ..JOBS },
     Right {
         verbs: &["delete"],
         code: "writer.rs",
-        needed_to: "end the Job of a metric, and delete old ones",
+        needed_to: "end the Job of a metric, and delete those that are not kept any more",
         ..JOBS
     },
     Right { resource: "mutatingadmissionpolicies", ..POLICIES },

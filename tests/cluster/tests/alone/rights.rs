@@ -4,32 +4,26 @@
 use std::collections::BTreeSet;
 use std::sync::atomic::{AtomicU32, Ordering};
 
+use windlass_api::analysis::Phase;
 use windlass_bed::audit::{self, Request};
 use windlass_bed::{Launch, User, World, bed, test, until};
-use windlass_workloads::{Holder, RIGHTS};
+use windlass_workloads::{Holder, RIGHTS, SECRETS};
 
-/// What only runs of analysis use: granted from the first version that has their kinds, so that nobody has to install rights
-/// again. The controller does not run them yet; once it does, this test says so and they are held like all others.
-const AWAITED: [&str; 5] =
-    ["analysistemplates", "clusteranalysistemplates", "analysisruns", "analysisruns/status", "jobs"];
-
-fn is_awaited(used: &str) -> bool {
-    used.split_once(' ').is_some_and(|(_, resource)| AWAITED.contains(&resource))
-}
+/// What is used only where the definitions of Argo Rollouts are installed instead of ours.
+const BESIDE_ARGO: &str = "update analysisruns";
 
 /// Verb and resource, such as `update rolloutplugins/status`.
 type Uses = BTreeSet<String>;
 
 fn granted() -> Uses {
     let is_served = |resource: &str| bed().hold == Holder::Policy || !resource.starts_with("mutating");
-    RIGHTS
-        .iter()
+    (RIGHTS.iter().chain([&SECRETS]))
         .filter(|right| is_served(right.resource))
         .flat_map(|right| {
             let part = right.subresource.map(|part| format!("/{part}")).unwrap_or_default();
             right.verbs.iter().map(move |verb| format!("{verb} {}{part}", right.resource))
         })
-        .filter(|used| !is_awaited(used))
+        .filter(|used| used != BESIDE_ARGO)
         .collect()
 }
 
@@ -75,6 +69,43 @@ fn is_everybodys(request: &Request) -> bool {
     resource == "selfsubjectreviews" || (bed().hold == Holder::Partition && resource.starts_with("mutating"))
 }
 
+/// One that waits for two Jobs until it is aborted, with a Secret among its arguments, and keeps no finished analysis.
+async fn analysed(world: &World, number: usize) {
+    let name = format!("analysed-{number}");
+    world.kubectl_any(&["create", "secret", "generic", "tokens", "--from-literal=token=x"], "");
+    world.apply(
+        "apiVersion: argoproj.io/v1alpha1
+kind: AnalysisTemplate
+metadata: {name: smoke}
+spec:
+  args: [{name: token, valueFrom: {secretKeyRef: {name: tokens, key: token}}}]
+  metrics:
+  - name: quick
+    provider: {job: {spec: {backoffLimit: 0, template: {spec: {containers: [{name: check, image: 'check:v1'}]}}}}}
+  - name: endless
+    provider: {job: {spec: {backoffLimit: 0, template: {spec: {containers: [{name: check, image: 'check:v1-never'}]}}}}}
+",
+    );
+    let steps = ["setWeight: 50", "analysis: {templates: [{templateName: smoke}]}", "setWeight: 100"];
+    let rollout = windlass_bed::manifests::rollout(&name, &steps).replace(
+        "spec:\n  workloadRef",
+        "spec:\n  analysis: {unsuccessfulRunHistoryLimit: 0}\n  workloadRef",
+    );
+    world.apply(&windlass_bed::manifests::stateful_set(&name, 2, "app:v1"));
+    world.apply(&rollout);
+    world.until_phase(&name, "Healthy").await;
+    world.set_image(&name, "app:v2");
+    world
+        .until_run("its quick job is over", |run| {
+            let results = run.status.iter().flat_map(|status| &status.metric_results);
+            results.clone().any(|result| result.name == "quick" && result.phase == Phase::Successful)
+        })
+        .await;
+    world.patch_status(&name, r#"{"status":{"abort":true}}"#);
+    world.until_reverted(&name).await;
+    until("its run is not kept", async || world.analysis_runs().await.is_empty().then_some(())).await;
+}
+
 /// One run that is aborted, and one that is promoted fully while paused, with one answer lost on the way.
 async fn two_runs(world: &mut World, number: usize) {
     let lost = format!("lose-answer={number}");
@@ -86,6 +117,7 @@ async fn two_runs(world: &mut World, number: usize) {
     world.until_paused_at(&one, 1).await;
     world.patch_status(&one, r#"{"status":{"abort":true}}"#);
     world.until_reverted(&one).await;
+    analysed(world, number).await;
     if number == 1 {
         world.healthy(&other, 2, &steps).await;
         world.set_image(&other, "app:v2");

@@ -69,13 +69,13 @@ async fn wrong_specs_are_admitted_and_answered_with_invalid_spec() {
             ),
             (
                 "analysis",
-                with("analysis", step, "- analysis: {templates: [{templateName: x}]}"),
-                "asks for analysis",
+                with("analysis", step, "- analysis: {templates: []}"),
+                "steps[0]: analysis.templates: name at least one",
             ),
             (
                 "background",
-                with("background", "canary:", "canary:\n      analysis: {templates: [{templateName: x}]}"),
-                "spec.strategy.canary.analysis is not served",
+                with("background", "canary:", "canary:\n      analysis: {templates: [{templateName: x}], onError: hope}"),
+                "spec.strategy.canary.analysis.onError: \"hope\" is none of abort, pause and retry",
             ),
             (
                 "traffic",
