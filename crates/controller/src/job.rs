@@ -136,8 +136,7 @@ pub(crate) fn judged(
     let Some(found) = found else {
         return Reading::Error(format!("Job {name} is gone: somebody deleted it before it was over"));
     };
-    if let Some((phase, why)) = outcome(&found.job) {
-        let message = if why.is_empty() { why } else { format!("Job {name}: {why}") };
+    if let Some((phase, message)) = outcome(&found.job) {
         return Reading::Verdict { phase, message, metadata };
     }
     match &found.never_runs {

@@ -5,6 +5,7 @@ use std::collections::BTreeMap;
 use std::time::{Duration, Instant};
 
 use serde_json::Value;
+use windlass_api::analysis::AnalysisRun;
 
 use crate::record::Record;
 use crate::wait::{DEADLINE, until};
@@ -23,6 +24,8 @@ pub struct Ending {
     pub marks: Vec<&'static str>,
     /// The status, without times and orders.
     pub status: Value,
+    /// Each run of an analysis: its name, how it ended, and how often it measured.
+    pub analyses: Vec<(String, String, u32)>,
 }
 
 /// What happened on the way.
@@ -55,6 +58,7 @@ impl World {
             revisions: self.revisions(name).await,
             marks: label.into_iter().chain(held).collect(),
             status,
+            analyses: self.analysis_runs().await.iter().map(analysed).collect(),
         }
     }
 
@@ -119,6 +123,12 @@ impl Deeds {
         }
         differences
     }
+}
+
+fn analysed(run: &AnalysisRun) -> (String, String, u32) {
+    let status = run.status.clone().unwrap_or_default();
+    let measured = status.metric_results.iter().map(|result| result.count + result.error).sum();
+    (run.metadata.name.clone().unwrap_or_default(), status.phase.as_str().to_owned(), measured)
 }
 
 /// Takes out what says when, and what only Windlass reads.

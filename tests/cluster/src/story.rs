@@ -5,6 +5,7 @@ use k8s_openapi::api::apps::v1::StatefulSet;
 use kube::Api;
 use kube::api::{Patch, PatchParams, PostParams};
 use serde_json::{Value, json};
+use windlass_api::analysis::AnalysisTemplate;
 use windlass_api::rollout_plugin::RolloutPlugin;
 use windlass_workloads::{HOLD, Holder};
 
@@ -24,11 +25,13 @@ pub enum Story {
     NewTarget,
     /// Scaled to three pods at the first pause, then promoted.
     Scale,
+    /// Judged by a Job twice: good at 20, bad at 60, so everything goes back.
+    Checked,
 }
 
 impl Story {
     /// All of them.
-    pub const ALL: [Self; 4] = [Self::Run, Self::Abort, Self::NewTarget, Self::Scale];
+    pub const ALL: [Self; 5] = [Self::Run, Self::Abort, Self::NewTarget, Self::Scale, Self::Checked];
 
     fn steps(self) -> &'static [&'static str] {
         match self {
@@ -36,11 +39,22 @@ impl Story {
             Self::Abort | Self::NewTarget => {
                 &["setWeight: 20", "pause: {}", "setWeight: 60", "pause: {}", "setWeight: 100"]
             }
+            Self::Checked => &[
+                "setWeight: 20",
+                "analysis: {templates: [{templateName: good}]}",
+                "setWeight: 60",
+                "analysis: {templates: [{templateName: bad}]}",
+                "setWeight: 100",
+            ],
         }
     }
 
     /// A set and its rollout, up and Healthy.
     pub async fn begin(self, world: &World) {
+        if self == Self::Checked {
+            world.create(&template("good", "check:v1")).await;
+            world.create(&template("bad", "check:v1-fail")).await;
+        }
         world.create(&manifests::stateful_set("web", 5, "app:v1")).await;
         world.create(&manifests::rollout("web", self.steps())).await;
         world.until_phase("web", "Healthy").await;
@@ -53,8 +67,13 @@ impl Story {
         let stable = world.revisions("web").await.0;
         person.image("app:v2").await;
         let target = world.until_target("web", &stable).await;
+        if self == Self::Checked {
+            world.until_reverted("web").await;
+            return;
+        }
         person.until_holds(1, &target).await;
         match self {
+            Self::Checked => {}
             Self::Run => {
                 person.promote().await;
                 world.until_completed("web", &target).await;
@@ -84,6 +103,14 @@ impl Story {
             }
         }
     }
+}
+
+/// A template whose one metric is a Job with this image.
+fn template(name: &str, image: &str) -> String {
+    let job = format!(
+        "{{backoffLimit: 0, template: {{spec: {{containers: [{{name: check, image: '{image}'}}]}}}}}}"
+    );
+    crate::analyses::template(name, "count: 1", &format!("{{job: {{spec: {job}}}}}"))
 }
 
 /// A person who changes things.
@@ -135,6 +162,9 @@ impl World {
         let post = PostParams::default();
         if object["kind"] == "StatefulSet" {
             let api: Api<StatefulSet> = Api::namespaced(self.client(), &self.namespace);
+            api.create(&post, &serde_json::from_value(object).unwrap()).await.unwrap();
+        } else if object["kind"] == "AnalysisTemplate" {
+            let api: Api<AnalysisTemplate> = Api::namespaced(self.client(), &self.namespace);
             api.create(&post, &serde_json::from_value(object).unwrap()).await.unwrap();
         } else {
             let api: Api<RolloutPlugin> = Api::namespaced(self.client(), &self.namespace);

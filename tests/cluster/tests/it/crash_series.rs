@@ -124,3 +124,8 @@ async fn a_new_target_ends_where_it_would_have_ended_whatever_write_the_crash_co
 async fn a_scaled_run_ends_where_it_would_have_ended_whatever_write_the_crash_comes_at() {
     every_crash_of(Story::Scale).await;
 }
+
+#[tokio::test]
+async fn a_run_that_is_judged_ends_where_it_would_have_ended_whatever_write_the_crash_comes_at() {
+    every_crash_of(Story::Checked).await;
+}

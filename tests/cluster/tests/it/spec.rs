@@ -74,7 +74,11 @@ async fn wrong_specs_are_admitted_and_answered_with_invalid_spec() {
             ),
             (
                 "background",
-                with("background", "canary:", "canary:\n      analysis: {templates: [{templateName: x}], onError: hope}"),
+                with(
+                    "background",
+                    "canary:",
+                    "canary:\n      analysis: {templates: [{templateName: x}], onError: hope}",
+                ),
                 "spec.strategy.canary.analysis.onError: \"hope\" is none of abort, pause and retry",
             ),
             (
