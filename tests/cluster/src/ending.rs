@@ -53,7 +53,8 @@ impl World {
             conditions.sort_by_key(|condition| condition["type"].to_string());
         }
         Ending {
-            pods: self.pod_revisions().await,
+            // Those of Jobs have no revision, and other names every time.
+            pods: self.pod_revisions().await.into_iter().filter(|(_, it)| !it.is_empty()).collect(),
             partition: self.partition(name).await,
             revisions: self.revisions(name).await,
             marks: label.into_iter().chain(held).collect(),

@@ -1,6 +1,7 @@
 //! What disturbs everybody on a control plane: these tests have one of their own, and run one after another.
 #![expect(clippy::unwrap_used, reason = "this is test code")]
 
+mod argo;
 mod policies;
 mod rights;
 mod server;
