@@ -88,5 +88,7 @@ fn pods(now: Timestamp, pods: &[PodNote]) -> String {
 
 /// `2m ago (2026-01-01T00:00:00Z)`.
 pub(super) fn moment(now: Timestamp, at: Timestamp) -> String {
-    format!("{} ago ({at})", age_words(at, now))
+    // Nobody looks for nanoseconds.
+    let whole = Timestamp::from_second(at.as_second()).unwrap_or(at);
+    format!("{} ago ({whole})", age_words(at, now))
 }
