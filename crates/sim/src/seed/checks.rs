@@ -51,6 +51,10 @@ pub(super) fn add(script: &mut Script, seed: u64) {
         }
     }
     let metrics: Vec<String> = script.given.measured().into_iter().map(|metric| metric.name).collect();
+    // What a metric says before anything is measured decides most, so it is said more often than by chance.
+    for metric in metrics.iter().filter(|_| chance.one_in(2)).cloned().collect::<Vec<_>>() {
+        script.lines.insert(0, Line::Do(Deed::Metric(metric, sample(&mut chance))));
+    }
     for _ in 0..chance.between(1, MOST) {
         let place = chance.below(script.lines.len() as u64 + 1);
         let place = usize::try_from(place).unwrap_or_default();
