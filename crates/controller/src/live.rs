@@ -16,7 +16,7 @@ use windlass_analysis::redact::Redactor;
 use windlass_api::analysis::{Metric, Phase, SecretKeyReference};
 
 use crate::clock::Clock;
-use crate::writer::{WriteError, Writer};
+use crate::writer::Writer;
 use crate::{job, objects};
 
 /// Longer than a healthy server needs for one object.
@@ -182,7 +182,7 @@ impl Parts {
         match &question.about {
             About::New => {
                 let job = job::made(question, &metric.name, settings)?;
-                surely(async || self.writer.create_job(&job).await).await?;
+                self.writer.create_job(&job).await.map_err(|error| error.to_string())?;
                 Ok(job::begun(&job, now))
             }
             About::Resumed { metadata, .. } => {
@@ -192,25 +192,14 @@ impl Parts {
             }
             About::Ended { metadata } => {
                 let name = job::name_in(metadata)?;
-                surely(async || self.writer.delete_job(&question.run.namespace, name).await).await?;
+                let gone = self.writer.delete_job(&question.run.namespace, name).await;
+                gone.map_err(|error| error.to_string())?;
                 Ok(Reading::Verdict {
                     phase: Phase::Inconclusive,
                     message: "Metric Terminated".to_owned(),
                     metadata: metadata.clone(),
                 })
             }
-        }
-    }
-}
-
-/// Makes a write that may be made twice: one whose answer never came is made again, and is no error of the provider.
-async fn surely(write: impl AsyncFn() -> Result<(), WriteError>) -> Result<(), String> {
-    const TRIES: usize = 3;
-    let mut tries = 1;
-    loop {
-        match write().await {
-            Err(WriteError::Unsure { .. }) if tries < TRIES => tries += 1,
-            written => return written.map_err(|error| error.to_string()),
         }
     }
 }

@@ -33,6 +33,9 @@ const FIELD_MANAGER: &str = "windlass";
 /// Longer than any healthy answer, shorter than anybody's patience.
 const TIME_LIMIT: Duration = Duration::from_secs(15);
 
+/// How often a Job is made whose creation is not answered.
+const TRIES_OF_A_JOB: usize = 3;
+
 /// The one place that writes.
 #[derive(Clone)]
 pub(crate) struct Writer {
@@ -273,8 +276,20 @@ impl Writer {
         Ok(answer.0)
     }
 
-    /// Makes a Job; one of that name is the same one, made before.
+    /// Makes a Job; one of that name is the same one, made before. So it is made again when no answer came: that is no
+    /// error of what is measured.
     pub(crate) async fn create_job(&self, job: &Job) -> Result<(), WriteError> {
+        let mut answer = self.create_job_once(job).await;
+        for _ in 1..TRIES_OF_A_JOB {
+            if !matches!(answer, Err(WriteError::Unsure { .. })) {
+                break;
+            }
+            answer = self.create_job_once(job).await;
+        }
+        answer
+    }
+
+    async fn create_job_once(&self, job: &Job) -> Result<(), WriteError> {
         let key = Key::of(&job.metadata);
         let api: Api<Job> = Api::namespaced(self.client.clone(), &key.namespace);
         let post = PostParams { field_manager: Some(FIELD_MANAGER.to_owned()), ..PostParams::default() };
