@@ -72,7 +72,14 @@ fn spec_of(
 ) -> Result<AnalysisRunSpec, Vec<String>> {
     let namespace = rollout.metadata.namespace.as_deref().unwrap_or_default();
     let templates = index.analyses().templates(namespace, &analysis.templates);
-    let json = serde_json::to_value(rollout).unwrap_or(Value::Null);
+    let arguments = analysis.args.iter().chain(templates.values().flat_map(|template| &template.args));
+    let mut sources = arguments.filter_map(|argument| argument.value_from.as_ref());
+    // Seldom asked for, and every look would make it.
+    let json = if sources.any(|from| from.field_ref.is_some()) {
+        serde_json::to_value(rollout).unwrap_or(Value::Null)
+    } else {
+        Value::Null
+    };
     let about = About { rollout: &json, stable: seen.stable.as_str(), latest: seen.target.as_str() };
     let ends = match place {
         CheckPlace::Stage(_) => Ends::ByItself,

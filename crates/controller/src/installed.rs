@@ -59,3 +59,33 @@ impl Installed {
         }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn installed(names: &[&str]) -> Installed {
+        Installed(names.iter().map(|name| (*name).to_owned()).collect())
+    }
+
+    const OURS: [&str; 4] =
+        ["rolloutplugins", "analysisruns", "analysistemplates", "clusteranalysistemplates"];
+
+    #[test]
+    fn what_is_not_installed_or_not_of_the_namespace_is_not_watched() {
+        let one = Scope::Namespace("data".to_owned());
+        assert!(installed(&OURS).missing(&Scope::Cluster).is_empty());
+        assert_eq!(installed(&OURS).missing(&one), [Kind::ClusterTemplates]);
+        let all = [Kind::AnalysisRuns, Kind::Templates, Kind::ClusterTemplates];
+        assert_eq!(installed(&["rolloutplugins"]).missing(&Scope::Cluster), all);
+    }
+
+    #[test]
+    fn runs_that_carry_nobodys_name_are_argos_where_argo_is_installed() {
+        let beside = [&OURS[..], &["rollouts"]].concat();
+        assert!(installed(&OURS).unnamed_are_ours(StandaloneRuns::FindOut));
+        assert!(!installed(&beside).unnamed_are_ours(StandaloneRuns::FindOut));
+        assert!(installed(&beside).unnamed_are_ours(StandaloneRuns::Serve));
+        assert!(!installed(&OURS).unnamed_are_ours(StandaloneRuns::Leave));
+    }
+}
