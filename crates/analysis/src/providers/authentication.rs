@@ -4,6 +4,7 @@ use std::time::Duration;
 
 use serde_json::Value as Json;
 
+use super::answers::Service;
 use super::fields::Fields;
 use super::{Answer, Method, Request, Trust, form};
 use crate::expression::to_base64;
@@ -136,19 +137,21 @@ impl Client {
 
     /// The token, as a header says it.
     fn token(&self, answer: &Answer) -> Result<String, String> {
-        let failed =
-            |why: String| format!("no token from {} for client {:?}: {why}", self.token_url, self.id);
+        let failed = |why: String| format!("no token for client {:?}: {why}", self.id);
         let json: Option<Json> = serde_json::from_slice(&answer.body).ok();
         let text = |name: &str| json.as_ref()?.get(name)?.as_str().filter(|text| !text.is_empty());
         if !answer.is_good() {
-            let said = text("error_description")
-                .or(text("error"))
-                .map_or_else(|| answer.excerpt(), ToOwned::to_owned);
-            return Err(failed(format!("HTTP status {}: {said}", answer.status)));
+            let server = Service {
+                name: &self.token_url,
+                credentials: "clientId and clientSecret",
+                secrets: &[&self.secret],
+            };
+            let reason = text("error_description").or(text("error")).map(ToOwned::to_owned);
+            return Err(failed(server.refusal(answer, reason)));
         }
         // The body is not told: it may hold a token in a shape that nobody expected.
-        let token =
-            text("access_token").ok_or_else(|| failed("its answer has no access_token".to_owned()))?;
+        let token = text("access_token")
+            .ok_or_else(|| failed(format!("the answer of {} has no access_token", self.token_url)))?;
         Ok(format!("Bearer {token}"))
     }
 }

@@ -6,6 +6,7 @@ use std::time::Duration;
 use jiff::{SignedDuration, Timestamp};
 use serde_json::Value as Json;
 
+use super::answers::Service;
 use super::authentication::{Authentication, Introduction};
 use super::fields::{Fields, checked_address, is_open};
 use super::{Answer, Method, Provider, Request, SecretWanted, Setting, Step, Trust, form};
@@ -16,6 +17,10 @@ use crate::gauge::Measured;
 const PATIENCE: u64 = 30;
 /// Where the address is when the settings do not say it.
 const ADDRESS: &str = "ARGO_ROLLOUTS_PROMETHEUS_ADDRESS";
+
+/// Who answers.
+const SERVER: Service<'_> =
+    Service { name: "Prometheus", credentials: "headers and authentication of the metric", secrets: &[] };
 
 /// The settings.
 struct Prometheus {
@@ -136,7 +141,7 @@ impl Prometheus {
             setting.environment.get(ADDRESS).filter(|address| !address.is_empty()).ok_or_else(|| {
                 format!("the metric has no address of Prometheus, and {ADDRESS} is not set: give one of them")
             })?;
-        checked_address(address).map_err(|why| format!("{ADDRESS}: {why}"))?;
+        checked_address(address).map_err(|what| format!("{ADDRESS} is {what}"))?;
         Ok(address)
     }
 
@@ -156,17 +161,11 @@ impl Prometheus {
     fn measured(&self, answer: &Answer) -> Result<Measured, String> {
         let json: Json = match serde_json::from_slice(&answer.body) {
             Ok(json) => json,
-            Err(_) if !answer.is_good() => {
-                return Err(format!(
-                    "Prometheus answered with HTTP status {}: {}",
-                    answer.status,
-                    answer.excerpt()
-                ));
-            }
+            Err(_) if !answer.is_good() => return Err(SERVER.refusal(answer, None)),
             Err(_) => {
                 return Err(format!(
                     "what answered is no Prometheus: its answer is no JSON: {}; look at the address",
-                    answer.excerpt()
+                    SERVER.excerpt(answer)
                 ));
             }
         };
@@ -184,7 +183,7 @@ impl Prometheus {
                 return Err(format!(
                     "what answered is no Prometheus: HTTP status {}: {}; look at the address",
                     answer.status,
-                    answer.excerpt()
+                    SERVER.excerpt(answer)
                 ));
             }
         }
@@ -200,8 +199,9 @@ impl Prometheus {
             metadata.insert("warnings".to_owned(), warnings.join("; "));
         }
         let data = json.get("data").unwrap_or(&Json::Null);
-        let value = value(data)
-            .ok_or_else(|| format!("the result of Prometheus cannot be read: {}", answer.excerpt()))??;
+        let value = value(data).ok_or_else(|| {
+            format!("the result of Prometheus cannot be read: {}", SERVER.excerpt(answer))
+        })??;
         Ok(Measured { value, metadata })
     }
 }

@@ -11,7 +11,8 @@ use form_urlencoded::Serializer;
 use serde_json::Value as Json;
 
 use super::super::answers::{Service, text_at};
-use super::super::{Answer, Method, Request, Trust, settings};
+use super::super::fields::base_address;
+use super::super::{Answer, Method, Request, Trust};
 use super::Credentials;
 
 /// How long an answer is waited for.
@@ -48,7 +49,7 @@ pub fn endpoint(
 ) -> Result<String, String> {
     for name in [variable, "AWS_ENDPOINT_URL"] {
         if let Some(address) = entry(environment, name) {
-            return settings::address(address).map_err(|what| format!("{name} is {what}"));
+            return base_address(address).map_err(|what| format!("{name} is {what}"));
         }
     }
     let end = if region.starts_with("cn-") { "amazonaws.com.cn" } else { "amazonaws.com" };
@@ -118,7 +119,7 @@ fn exchanged<'a>(
         secrets: &[token],
     };
     let text = String::from_utf8_lossy(&answer.body);
-    if !(200..300).contains(&answer.status) {
+    if !answer.is_good() {
         let reason = element(&text, "Code").zip(element(&text, "Message"));
         return Err(service.refusal(answer, reason.map(|(code, message)| format!("{code}: {message}"))));
     }
