@@ -60,6 +60,8 @@ fn every_mistake_in_the_settings_of_prometheus_is_told_with_its_field() {
             provider,
             json!({"prometheus": "up"}),
             json!({"prometheus": {"query": "up", "rangeQuery": {"end": "now()"}}}),
+            json!({"prometheus": {"query": "up", "authentication": {"sigv4": {"region": "eu/1", "profile": "a", "roleArn": "b"}}}}),
+            json!({"prometheus": {"query": "up", "authentication": {"sigv4": {"profile": "a"}}}}),
             json!({"prometheus": {"query": "up", "timeout": -1, "address": "http://me:secret@host"}})
         ])
     );
@@ -91,6 +93,7 @@ fn a_text_that_is_yet_to_be_filled_in_is_not_checked() {
         "query": "lag{pod=\"{{pod.name}}\"}",
         "timeout": "*****",
         "insecure": "*****",
+        "authentication": {"sigv4": {"region": "*****"}},
         "rangeQuery": {"start": "*****", "end": "now()", "step": "*****"},
         "tls": {"ca": "*****", "certificate": "*****", "key": "*****"},
     }});

@@ -7,7 +7,7 @@ use jiff::{SignedDuration, Timestamp};
 use serde_json::Value as Json;
 
 use super::answers::Service;
-use super::authentication::{Authentication, Introduction};
+use super::authentication::{Authentication, Introduction, Proof};
 use super::fields::{Fields, checked_address, is_open};
 use super::{Answer, Method, Provider, Request, SecretWanted, Setting, Step, Trust, form};
 use crate::expression::{self, Environment, Program, Value};
@@ -91,15 +91,16 @@ impl Provider for Prometheus {
     }
 
     fn step(&self, setting: &Setting<'_>, answers: &[Answer]) -> Result<Step, String> {
-        let (header, answers) = match self.authentication.introduce(answers, self.timeout, &self.trust)? {
+        let introduced = self.authentication.introduce(setting, answers, self.timeout, &self.trust)?;
+        let (proof, answers) = match introduced {
             Introduction::Ask(request) => return Ok(Step::Ask(request)),
-            Introduction::Done(header, answers) => (header, answers),
+            Introduction::Done(proof, answers) => (proof, answers),
         };
         match answers {
-            [] => Ok(Step::Ask(self.request(Method::Post, setting, header)?)),
+            [] => Ok(Step::Ask(self.request(Method::Post, setting, proof)?)),
             // Some servers and proxies take no POST: the same again, as GET.
             [refused] if matches!(refused.status, 405 | 501) => {
-                Ok(Step::Ask(self.request(Method::Get, setting, header)?))
+                Ok(Step::Ask(self.request(Method::Get, setting, proof)?))
             }
             [.., answer] => self.measured(answer).map(Step::Done),
         }
@@ -107,12 +108,7 @@ impl Provider for Prometheus {
 }
 
 impl Prometheus {
-    fn request(
-        &self,
-        method: Method,
-        setting: &Setting<'_>,
-        header: Option<(String, String)>,
-    ) -> Result<Request, String> {
+    fn request(&self, method: Method, setting: &Setting<'_>, proof: Proof) -> Result<Request, String> {
         let (end, pairs) = self.parameters(setting.now)?;
         let pairs: Vec<(&str, &str)> = pairs.iter().map(|(name, value)| (*name, value.as_str())).collect();
         let address = self.address(setting)?;
@@ -120,7 +116,6 @@ impl Prometheus {
         let (base, own) = address.split_once('?').map_or((address, None), |(base, own)| (base, Some(own)));
         let base = base.trim_end_matches('/');
         let mut headers = self.headers.clone();
-        headers.extend(header);
         let (parameters, body) = match method {
             Method::Get => (own.into_iter().map(ToOwned::to_owned).chain([form(&pairs)]).collect(), None),
             Method::Post | Method::Put => {
@@ -130,7 +125,10 @@ impl Prometheus {
         };
         let mark = if parameters.is_empty() { "" } else { "?" };
         let url = format!("{base}/api/v1/{end}{mark}{}", parameters.join("&"));
-        Ok(Request { method, url, headers, body, timeout: self.timeout, trust: self.trust.clone() })
+        let mut request =
+            Request { method, url, headers, body, timeout: self.timeout, trust: self.trust.clone() };
+        proof.put_on(&mut request, setting.now);
+        Ok(request)
     }
 
     fn address<'a>(&'a self, setting: &'a Setting<'_>) -> Result<&'a str, String> {

@@ -81,21 +81,21 @@ impl Provider for Web {
         None
     }
 
-    fn step(&self, _: &Setting<'_>, answers: &[Answer]) -> Result<Step, String> {
-        match self.authentication.introduce(answers, self.timeout, &self.trust)? {
+    fn step(&self, setting: &Setting<'_>, answers: &[Answer]) -> Result<Step, String> {
+        match self.authentication.introduce(setting, answers, self.timeout, &self.trust)? {
             Introduction::Ask(request) => Ok(Step::Ask(request)),
             Introduction::Done(_, [answer, ..]) => self.measured(answer).map(Step::Done),
-            Introduction::Done(header, []) => {
-                let mut headers = self.headers.clone();
-                headers.extend(header);
-                Ok(Step::Ask(Request {
+            Introduction::Done(proof, []) => {
+                let mut request = Request {
                     method: self.method,
                     url: self.url.clone(),
-                    headers,
+                    headers: self.headers.clone(),
                     body: self.body.clone(),
                     timeout: self.timeout,
                     trust: self.trust.clone(),
-                }))
+                };
+                proof.put_on(&mut request, setting.now);
+                Ok(Step::Ask(request))
             }
         }
     }

@@ -34,10 +34,15 @@ pub fn region(environment: &BTreeMap<String, String>) -> Result<&str, String> {
     let region = entry(environment, "AWS_REGION")
         .or_else(|| entry(environment, "AWS_DEFAULT_REGION"))
         .ok_or("the region of AWS is not known: set AWS_REGION in the controller's environment")?;
-    if !region.chars().all(|character| character.is_ascii_alphanumeric() || character == '-') {
+    if !is_region(region) {
         return Err(format!("AWS_REGION is {region:?}, which is no region such as eu-central-1"));
     }
     Ok(region)
+}
+
+/// Whether a text can be the name of a region: it becomes part of an address.
+pub fn is_region(text: &str) -> bool {
+    text.chars().all(|character| character.is_ascii_alphanumeric() || character == '-')
 }
 
 /// The address of a service: what the environment says, or the usual one of the region.
