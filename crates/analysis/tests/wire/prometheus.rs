@@ -151,6 +151,12 @@ async fn a_token_that_a_server_repeats_is_not_told() {
         json!({"prometheus": {"address": server.url(), "query": "up", "authentication": {"oauth2": client}}});
     let error = measured(&settings).await.unwrap_err();
     assert_eq!(error, "Prometheus answered with HTTP status 500: your token ***** is odd");
+    let server = Server::answers([Reply::new(500, "your token s3ssion is odd")]).await;
+    let signed = json!({"sigv4": {"region": "eu-central-1"}});
+    let settings = json!({"prometheus": {"address": server.url(), "query": "up", "authentication": signed}});
+    let keys = [("AWS_ACCESS_KEY_ID", "a"), ("AWS_SECRET_ACCESS_KEY", "b"), ("AWS_SESSION_TOKEN", "s3ssion")];
+    let error = measured_in(&settings, &keys).await.unwrap_err();
+    assert_eq!(error, "Prometheus answered with HTTP status 500: your token ***** is odd");
 }
 
 #[tokio::test]
