@@ -164,7 +164,8 @@ impl Asker {
 
 /// What a request says of who asks: a token may be one that no Secret has.
 fn credentials(request: &Request) -> Vec<String> {
-    let is_about_who = |name: &str| name.eq_ignore_ascii_case("Authorization");
+    let about_who = ["Authorization", "X-Amz-Security-Token"];
+    let is_about_who = |name: &str| about_who.iter().any(|known| name.eq_ignore_ascii_case(known));
     let values = request.headers.iter().filter(|(name, _)| is_about_who(name)).map(|(_, value)| value);
     values.map(|value| value.split_once(' ').map_or(value.as_str(), |(_, rest)| rest).to_owned()).collect()
 }

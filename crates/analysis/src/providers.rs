@@ -5,16 +5,15 @@ mod answers;
 mod authentication;
 pub mod aws;
 mod cel;
-pub mod cloud_watch;
-pub mod datadog;
+mod cloud_watch;
+mod datadog;
 mod fields;
-pub mod graphite;
-pub mod influxdb;
+mod graphite;
+mod influxdb;
 mod json_path;
 pub mod kubernetes;
-pub mod new_relic;
+mod new_relic;
 mod prometheus;
-mod settings;
 mod web;
 
 use std::collections::BTreeMap;
@@ -34,11 +33,9 @@ use crate::suggest::did_you_mean;
 type Reader = fn(&mut Fields<'_>) -> Box<dyn Provider>;
 
 /// The providers that are asked over HTTP.
-const OVER_HTTP: [(&str, Reader); 2] = [("prometheus", prometheus::read), ("web", web::read)];
-/// Reads the settings of a service.
-type ServiceReader = fn(&str, &Json) -> Result<Box<dyn Provider>, Vec<Flaw>>;
-/// Services that are asked over HTTP.
-const SERVICES: [(&str, ServiceReader); 5] = [
+const OVER_HTTP: [(&str, Reader); 7] = [
+    ("prometheus", prometheus::read),
+    ("web", web::read),
     ("datadog", datadog::read),
     ("newRelic", new_relic::read),
     ("cloudWatch", cloud_watch::read),
@@ -75,18 +72,13 @@ pub fn read(field: &str, provider: &Json) -> Result<Settings, Vec<Flaw>> {
     };
     let field = format!("{field}.{name}");
     if let Some((_, read)) = OVER_HTTP.iter().find(|(known, _)| known == name) {
-        let mut fields = Fields::new(&field, settings);
-        let provider = read(&mut fields);
-        let flaws = fields.finish();
-        return if flaws.is_empty() { Ok(Settings::Http(provider)) } else { Err(flaws) };
-    }
-    if let Some((_, read)) = SERVICES.iter().find(|(known, _)| known == name) {
-        return read(&field, settings).map(Settings::Http);
+        return Fields::read(&field, settings, read).map(Settings::Http);
     }
     match name.as_str() {
         "job" => return Ok(Settings::Job(settings.clone())),
         "kubernetes" => {
-            return kubernetes::read(&field, settings).map(|it| Settings::Kubernetes(Box::new(it)));
+            let read = Fields::read(&field, settings, kubernetes::read);
+            return read.map(|it| Settings::Kubernetes(Box::new(it)));
         }
         _ => {}
     }
@@ -100,8 +92,7 @@ pub fn read(field: &str, provider: &Json) -> Result<Settings, Vec<Flaw>> {
 
 /// The names of all providers that are served.
 fn served() -> Vec<&'static str> {
-    let services = SERVICES.iter().map(|(name, _)| *name);
-    OVER_HTTP.iter().map(|(name, _)| *name).chain(services).chain(IN_THE_CLUSTER).collect()
+    OVER_HTTP.iter().map(|(name, _)| *name).chain(IN_THE_CLUSTER).collect()
 }
 
 /// Pairs as the body of a form, or behind the question mark of an address.
@@ -222,17 +213,5 @@ impl Answer {
     /// Whether it is an answer to what was asked.
     pub fn is_good(&self) -> bool {
         (200..300).contains(&self.status)
-    }
-
-    /// The beginning of the body, for messages.
-    pub fn excerpt(&self) -> String {
-        const LONGEST: usize = 200;
-        let text = String::from_utf8_lossy(&self.body);
-        let mut words = text.split_whitespace().collect::<Vec<_>>().join(" ");
-        if let Some((end, _)) = words.char_indices().nth(LONGEST) {
-            words.truncate(end);
-            words.push('…');
-        }
-        if words.is_empty() { "(an empty answer)".to_owned() } else { words }
     }
 }

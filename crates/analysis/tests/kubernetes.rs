@@ -12,7 +12,9 @@ use std::time::{Duration, Instant};
 
 use insta::assert_snapshot;
 use serde_json::{Value as Json, json};
-use windlass_analysis::providers::kubernetes::{Facts, ObjectWanted, read};
+use windlass_analysis::providers::kubernetes::{Facts, Kubernetes, ObjectWanted};
+use windlass_analysis::providers::{self, Settings};
+use windlass_analysis::rules::Flaw;
 
 fn pod(name: &str, revision: &str, ready: bool, restarts: &[i64]) -> Json {
     let statuses: Vec<Json> =
@@ -55,6 +57,13 @@ fn settings(expression: &str) -> Json {
     })
 }
 
+fn read(field: &str, settings: &Json) -> Result<Box<Kubernetes>, Vec<Flaw>> {
+    match providers::read(field, &json!({"kubernetes": settings}))? {
+        Settings::Kubernetes(provider) => Ok(provider),
+        Settings::Http(_) | Settings::Job(_) => panic!("this is another provider"),
+    }
+}
+
 fn over(expression: &str, pods: &[Json], object: Option<&Json>) -> String {
     let provider =
         read("it", &settings(expression)).unwrap_or_else(|flaws| panic!("{expression}: {flaws:?}"));
@@ -84,7 +93,7 @@ fn value(expression: &str) -> String {
 }
 
 fn flaws(settings: &Json) -> String {
-    let flaws = read("spec.metrics[0].provider.kubernetes", settings).err().unwrap();
+    let flaws = read("spec.metrics[0].provider", settings).err().unwrap();
     flaws.iter().map(ToString::to_string).collect::<Vec<_>>().join("\n")
 }
 

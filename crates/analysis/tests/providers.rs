@@ -38,7 +38,8 @@ fn a_job_and_objects_of_the_cluster_are_kept_as_they_are() {
     assert!(
         matches!(read(json!({"job": {"spec": 1}})), Some(Settings::Job(job)) if job == json!({"spec": 1}))
     );
-    assert!(matches!(read(json!({"kubernetes": {}})), Some(Settings::Kubernetes(_))));
+    let expression = json!({"kubernetes": {"expression": "pods.size()"}});
+    assert!(matches!(read(expression), Some(Settings::Kubernetes(_))));
 }
 
 #[test]
@@ -59,6 +60,8 @@ fn every_mistake_in_the_settings_of_prometheus_is_told_with_its_field() {
             provider,
             json!({"prometheus": "up"}),
             json!({"prometheus": {"query": "up", "rangeQuery": {"end": "now()"}}}),
+            json!({"prometheus": {"query": "up", "authentication": {"sigv4": {"region": "eu/1", "profile": "a", "roleArn": "b"}}}}),
+            json!({"prometheus": {"query": "up", "authentication": {"sigv4": {"profile": "a"}}}}),
             json!({"prometheus": {"query": "up", "timeout": -1, "address": "http://me:secret@host"}})
         ])
     );
@@ -90,6 +93,7 @@ fn a_text_that_is_yet_to_be_filled_in_is_not_checked() {
         "query": "lag{pod=\"{{pod.name}}\"}",
         "timeout": "*****",
         "insecure": "*****",
+        "authentication": {"sigv4": {"region": "*****"}},
         "rangeQuery": {"start": "*****", "end": "now()", "step": "*****"},
         "tls": {"ca": "*****", "certificate": "*****", "key": "*****"},
     }});
@@ -97,4 +101,18 @@ fn a_text_that_is_yet_to_be_filled_in_is_not_checked() {
     let web =
         json!({"url": "http://{{pod.name}}.db:9187", "method": "*****", "jsonPath": "{$.{{pod.name}}}"});
     assert_eq!(flaws(&json!({"web": web})), "");
+    let queries = json!({"metricDataQueries": [
+        {"id": "*****", "metricStat": {"metric": {"metricName": "a"}, "period": "*****", "stat": "Sum"}},
+        {"id": "*****", "expression": "*****", "returnData": "*****"},
+    ]});
+    for provider in [
+        json!({"datadog": {"query": "*****", "apiVersion": "*****", "interval": "*****"}}),
+        json!({"datadog": {"query": "*****", "apiVersion": "v2", "aggregator": "*****"}}),
+        json!({"newRelic": {"query": "*****", "timeout": "*****"}}),
+        json!({"cloudWatch": queries}),
+        json!({"graphite": {"address": "*****", "query": "*****"}}),
+        json!({"kubernetes": {"expression": "pods.size() < *****"}}),
+    ] {
+        assert_eq!(flaws(&provider), "", "{provider}");
+    }
 }

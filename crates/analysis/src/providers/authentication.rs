@@ -1,12 +1,19 @@
-//! Who asks: by name and password, by a token, or by a token that is asked for first (OAuth 2.0, client credentials).
+//! Who asks: by name and password, by a token, by a token that is asked for first (OAuth 2.0, client credentials), or by
+//! a signature with the controller's credentials for AWS.
 
 use std::time::Duration;
 
+use jiff::Timestamp;
 use serde_json::Value as Json;
 
-use super::fields::Fields;
-use super::{Answer, Method, Request, Trust, form};
+use super::answers::Service;
+use super::aws::{self, Credentials, Scope, credentials};
+use super::fields::{Fields, is_open};
+use super::{Answer, Method, Request, Setting, Trust, form};
 use crate::expression::to_base64;
+
+/// What signatures are for: Amazon Managed Service for Prometheus.
+const SIGNED_SERVICE: &str = "aps";
 
 /// Who asks.
 #[derive(Clone, PartialEq, Eq)]
@@ -24,6 +31,8 @@ pub(super) enum Authentication {
     Bearer(String),
     /// By a token that is asked for first.
     Client(Client),
+    /// By a signature for this region of AWS.
+    Signed(String),
 }
 
 /// Who asks for a token.
@@ -39,8 +48,36 @@ pub(super) struct Client {
 pub(super) enum Introduction<'a> {
     /// First this is asked.
     Ask(Request),
-    /// With this header, if any, whatever is to be asked can be asked; these are the answers to it so far.
-    Done(Option<(String, String)>, &'a [Answer]),
+    /// With this whatever is to be asked can be asked; these are the answers to it so far.
+    Done(Proof, &'a [Answer]),
+}
+
+/// What a request has to have.
+pub(super) enum Proof {
+    /// Nothing.
+    Nothing,
+    /// This in its header `Authorization`.
+    Header(String),
+    /// A signature.
+    Signature {
+        /// With these credentials.
+        known: Credentials,
+        /// For this region.
+        region: String,
+    },
+}
+
+impl Proof {
+    /// Puts it on a request that has everything else already, because a signature is of all that.
+    pub(super) fn put_on(self, request: &mut Request, now: Timestamp) {
+        match self {
+            Self::Nothing => {}
+            Self::Header(value) => request.headers.push(("Authorization".to_owned(), value)),
+            Self::Signature { known, region } => {
+                aws::sign(request, &known, Scope { region: &region, service: SIGNED_SERVICE }, now);
+            }
+        }
+    }
 }
 
 impl Authentication {
@@ -61,11 +98,8 @@ impl Authentication {
                         scopes: client.texts("scopes"),
                     })
                 }),
+                block.block("sigv4", signed),
             ];
-            if block.block("sigv4", |it| ["region", "profile", "roleArn"].map(|name| it.text(name))).is_some()
-            {
-                block.flaw("sigv4", "signing for AWS is not served: put a signing proxy before the server");
-            }
             let mut ways = ways.into_iter().flatten();
             let first = ways.next();
             if ways.next().is_some() {
@@ -76,32 +110,52 @@ impl Authentication {
         fields.block("authentication", read).flatten().unwrap_or(Self::Nobody)
     }
 
-    /// What has to be asked before the real question, or the header that goes with it.
+    /// What has to be asked before the real question, or what goes with it.
     pub(super) fn introduce<'a>(
         &self,
+        setting: &Setting<'_>,
         answers: &'a [Answer],
         timeout: Duration,
         trust: &Trust,
     ) -> Result<Introduction<'a>, String> {
-        let header = |value: String| Some(("Authorization".to_owned(), value));
         Ok(match self {
-            Self::Nobody => Introduction::Done(None, answers),
-            Self::Basic { username, password } => Introduction::Done(
-                header(format!("Basic {}", to_base64(&format!("{username}:{password}")))),
-                answers,
-            ),
-            Self::Bearer(token) => Introduction::Done(header(format!("Bearer {token}")), answers),
+            Self::Nobody => Introduction::Done(Proof::Nothing, answers),
+            Self::Basic { username, password } => {
+                let who = to_base64(&format!("{username}:{password}"));
+                Introduction::Done(Proof::Header(format!("Basic {who}")), answers)
+            }
+            Self::Bearer(token) => Introduction::Done(Proof::Header(format!("Bearer {token}")), answers),
+            Self::Signed(region) => match credentials::find(setting.environment, region, answers)? {
+                credentials::Found::Ask(request) => Introduction::Ask(request),
+                credentials::Found::Known(known, rest) => {
+                    Introduction::Done(Proof::Signature { known, region: region.clone() }, rest)
+                }
+            },
             Self::Client(client) => match answers {
                 [] => Introduction::Ask(client.asks_in_header(timeout, trust)),
                 // Some servers want to read it in the body, and nobody knows beforehand which.
                 [refused] if !refused.is_good() => Introduction::Ask(client.asks_in_body(timeout, trust)),
                 [refused, answer, rest @ ..] if !refused.is_good() => {
-                    Introduction::Done(header(client.token(answer)?), rest)
+                    Introduction::Done(Proof::Header(client.token(answer)?), rest)
                 }
-                [answer, rest @ ..] => Introduction::Done(header(client.token(answer)?), rest),
+                [answer, rest @ ..] => Introduction::Done(Proof::Header(client.token(answer)?), rest),
             },
         })
     }
+}
+
+/// Reads the block `sigv4`.
+fn signed(fields: &mut Fields<'_>) -> Authentication {
+    let region = fields.required("region");
+    if !region.is_empty() && !is_open(&region) && !credentials::is_region(&region) {
+        fields.flaw("region", format!("{region:?} is no region such as eu-central-1"));
+    }
+    for name in ["profile", "roleArn"] {
+        if fields.text(name).is_some() {
+            fields.flaw(name, "it is not served: the controller's own credentials for AWS sign");
+        }
+    }
+    Authentication::Signed(region)
 }
 
 impl Client {
@@ -136,19 +190,21 @@ impl Client {
 
     /// The token, as a header says it.
     fn token(&self, answer: &Answer) -> Result<String, String> {
-        let failed =
-            |why: String| format!("no token from {} for client {:?}: {why}", self.token_url, self.id);
+        let failed = |why: String| format!("no token for client {:?}: {why}", self.id);
         let json: Option<Json> = serde_json::from_slice(&answer.body).ok();
         let text = |name: &str| json.as_ref()?.get(name)?.as_str().filter(|text| !text.is_empty());
         if !answer.is_good() {
-            let said = text("error_description")
-                .or(text("error"))
-                .map_or_else(|| answer.excerpt(), ToOwned::to_owned);
-            return Err(failed(format!("HTTP status {}: {said}", answer.status)));
+            let server = Service {
+                name: &self.token_url,
+                credentials: "clientId and clientSecret",
+                secrets: &[&self.secret],
+            };
+            let reason = text("error_description").or(text("error")).map(ToOwned::to_owned);
+            return Err(failed(server.refusal(answer, reason)));
         }
         // The body is not told: it may hold a token in a shape that nobody expected.
-        let token =
-            text("access_token").ok_or_else(|| failed("its answer has no access_token".to_owned()))?;
+        let token = text("access_token")
+            .ok_or_else(|| failed(format!("the answer of {} has no access_token", self.token_url)))?;
         Ok(format!("Bearer {token}"))
     }
 }

@@ -4,19 +4,18 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::time::Duration;
 
-use jiff::Timestamp;
+use jiff::{SignedDuration, Timestamp};
 use serde_json::{Map, Value as Json, json};
 
 use super::answers::{Service, text_at};
 use super::aws::{self, Credentials, Scope, credentials};
-use super::settings::Fields;
+use super::fields::{Fields, is_open};
 use super::{Answer, Method, Provider, Request, SecretWanted, Setting, Step, Trust};
 use crate::expression::Value;
 use crate::gauge::Measured;
-use crate::rules::Flaw;
 
 /// The window that is looked at.
-const WINDOW: Duration = Duration::from_secs(300);
+const WINDOW: SignedDuration = SignedDuration::from_mins(5);
 /// How long an answer is waited for.
 const TIMEOUT: Duration = Duration::from_secs(30);
 /// How many pages are read: each may hold a hundred thousand values, and a condition needs few.
@@ -25,43 +24,37 @@ const PAGES: usize = 10;
 const QUERIES: usize = 500;
 
 struct CloudWatch {
-    window: Duration,
+    window: SignedDuration,
     /// As they are sent.
     queries: Vec<Json>,
 }
 
-/// Reads the settings under this path.
-pub fn read(field: &str, settings: &Json) -> Result<Box<dyn Provider>, Vec<Flaw>> {
-    let mut fields = Fields::read(field, settings);
+/// Reads the settings.
+pub(super) fn read(fields: &mut Fields<'_>) -> Box<dyn Provider> {
     let window = fields.duration("interval").unwrap_or(WINDOW);
     let mut ids = BTreeSet::new();
-    let mut queries = Vec::new();
-    for (path, item) in fields.list("metricDataQueries") {
-        let mut within = Fields::read(&path, item);
-        queries.push(query(&mut within, &mut ids));
-        fields.absorb(within);
-    }
+    let queries = fields.items("metricDataQueries", |item| query(item, &mut ids));
     if queries.is_empty() || queries.len() > QUERIES {
         fields.flaw("metricDataQueries", format!("write from one to {QUERIES} queries"));
     }
-    let provider: Box<dyn Provider> = Box::new(CloudWatch { window, queries });
-    fields.finish(provider)
+    Box::new(CloudWatch { window, queries })
 }
 
 /// One query, as it is sent.
 fn query(fields: &mut Fields<'_>, ids: &mut BTreeSet<String>) -> Json {
-    let id = fields.needed_text("id", "a query needs an id, such as m1");
+    let id = fields.needed("id", "a query needs an id, such as m1");
     let first = id.chars().next().is_some_and(|first| first.is_ascii_lowercase());
     let sound = id.chars().all(|character| character.is_ascii_alphanumeric() || character == '_');
-    if !id.is_empty() && (!first || !sound) {
+    let is_known = !id.is_empty() && !is_open(&id);
+    if is_known && (!first || !sound) {
         fields.flaw("id", "an id begins with a small letter and has letters, digits and _ only");
     }
-    if !id.is_empty() && !ids.insert(id.clone()) {
+    if is_known && !ids.insert(id.clone()) {
         fields.flaw("id", format!("there are two queries with the id {id}"));
     }
     let mut sent = Map::from_iter([("Id".to_owned(), Json::from(id))]);
     let expression = fields.text("expression");
-    let metric = fields.object("metricStat");
+    let metric = fields.block("metricStat", statistic);
     if expression.is_some() == metric.is_some() {
         fields.flaw("expression", "a query has either an expression or a metricStat");
     }
@@ -69,28 +62,23 @@ fn query(fields: &mut Fields<'_>, ids: &mut BTreeSet<String>) -> Json {
     put(&mut sent, "Label", fields.text("label"));
     put(&mut sent, "Period", fields.count("period"));
     put(&mut sent, "ReturnData", fields.flag("returnData"));
-    if let Some(mut metric) = metric {
-        put(&mut sent, "MetricStat", Some(statistic(&mut metric)));
-        fields.absorb(metric);
-    }
+    put(&mut sent, "MetricStat", metric);
     Json::Object(sent)
 }
 
 fn statistic(fields: &mut Fields<'_>) -> Json {
     let mut sent = Map::new();
-    match fields.object("metric") {
-        Some(mut metric) => {
-            put(&mut sent, "Metric", Some(named(&mut metric)));
-            fields.absorb(metric);
-        }
-        None => fields.flaw("metric", "name the metric"),
+    let metric = fields.block("metric", named);
+    if metric.is_none() {
+        fields.flaw("metric", "name the metric");
     }
+    put(&mut sent, "Metric", metric);
     let period = fields.count("period");
-    if period.is_none() {
+    if !fields.has("period") {
         fields.flaw("period", "write over how many seconds a value goes, such as 60");
     }
     put(&mut sent, "Period", period);
-    put(&mut sent, "Stat", Some(fields.needed_text("stat", "write the statistic, such as Average or p99")));
+    put(&mut sent, "Stat", Some(fields.needed("stat", "write the statistic, such as Average or p99")));
     put(&mut sent, "Unit", fields.text("unit"));
     Json::Object(sent)
 }
@@ -98,15 +86,12 @@ fn statistic(fields: &mut Fields<'_>) -> Json {
 fn named(fields: &mut Fields<'_>) -> Json {
     let mut sent = Map::new();
     put(&mut sent, "Namespace", fields.text("namespace"));
-    put(&mut sent, "MetricName", Some(fields.needed_text("metricName", "name the metric")));
-    let mut dimensions = Vec::new();
-    for (path, item) in fields.list("dimensions") {
-        let mut within = Fields::read(&path, item);
-        let name = within.needed_text("name", "name the dimension");
-        let value = within.needed_text("value", "write the value of the dimension");
-        dimensions.push(json!({"Name": name, "Value": value}));
-        fields.absorb(within);
-    }
+    put(&mut sent, "MetricName", Some(fields.needed("metricName", "name the metric")));
+    let dimensions = fields.items("dimensions", |dimension| {
+        let name = dimension.needed("name", "name the dimension");
+        let value = dimension.needed("value", "write the value of the dimension");
+        json!({"Name": name, "Value": value})
+    });
     put(&mut sent, "Dimensions", (!dimensions.is_empty()).then_some(dimensions));
     Json::Object(sent)
 }
@@ -154,7 +139,7 @@ impl CloudWatch {
         next: Option<&str>,
     ) -> Result<Request, String> {
         let end = setting.now.as_second();
-        let start = end.saturating_sub(i64::try_from(self.window.as_secs()).unwrap_or(i64::MAX));
+        let start = end.saturating_sub(self.window.as_secs());
         let mut body = json!({"StartTime": start, "EndTime": end, "MetricDataQueries": self.queries});
         if let (Some(next), Some(body)) = (next, body.as_object_mut()) {
             body.insert("NextToken".to_owned(), Json::from(next));
@@ -283,7 +268,7 @@ fn moment(time: &Json) -> Option<Timestamp> {
     if let Some(seconds) = time.as_i64() {
         return Timestamp::from_second(seconds).ok();
     }
-    let span = jiff::SignedDuration::try_from_secs_f64(time.as_f64()?).ok()?;
+    let span = SignedDuration::try_from_secs_f64(time.as_f64()?).ok()?;
     Timestamp::from_duration(span).ok()
 }
 

@@ -5,21 +5,21 @@ use std::collections::BTreeMap;
 use std::time::Duration;
 
 use form_urlencoded::Serializer;
+use jiff::SignedDuration;
 use serde_json::{Value as Json, json};
 
 use super::answers::{Service, text_at};
-use super::settings::{self, Fields};
+use super::fields::{Fields, base_address, is_open};
 use super::{Answer, Method, Provider, Request, SecretPlace, SecretWanted, Setting, Step, Trust};
 use crate::expression::Value;
 use crate::gauge::Measured;
-use crate::rules::Flaw;
 
 /// The Secret beside the controller, unless a template names one.
 const SECRET: &str = "datadog";
 /// Where Datadog is, unless somebody says otherwise.
 const ADDRESS: &str = "https://api.datadoghq.com";
 /// The window that is looked at.
-const WINDOW: Duration = Duration::from_secs(300);
+const WINDOW: SignedDuration = SignedDuration::from_mins(5);
 /// How long an answer is waited for.
 const TIMEOUT: Duration = Duration::from_secs(10);
 /// How many groups are told by name.
@@ -29,7 +29,7 @@ const AGGREGATORS: [&str; 9] = ["avg", "min", "max", "sum", "last", "percentile"
 
 struct Datadog {
     api: Api,
-    window: Duration,
+    window: SignedDuration,
     timeout: Duration,
     secret: Option<SecretWanted>,
 }
@@ -39,29 +39,27 @@ enum Api {
     V2 { queries: BTreeMap<String, String>, formula: Option<String>, aggregator: String },
 }
 
-/// Reads the settings under this path.
-pub fn read(field: &str, settings: &Json) -> Result<Box<dyn Provider>, Vec<Flaw>> {
-    let mut fields = Fields::read(field, settings);
+/// Reads the settings.
+pub(super) fn read(fields: &mut Fields<'_>) -> Box<dyn Provider> {
     let window = fields.duration("interval").unwrap_or(WINDOW);
-    let timeout = fields.duration("requestTimeout").unwrap_or(TIMEOUT);
-    let secret = fields.object("secretRef").map(|mut named| {
-        let name = named.needed_text("name", "name the Secret");
+    let timeout = fields.duration("requestTimeout").and_then(|limit| Duration::try_from(limit).ok());
+    let timeout = timeout.unwrap_or(TIMEOUT);
+    let secret = fields.block("secretRef", |named| {
+        let name = named.needed("name", "name the Secret");
         let place = match named.flag("namespaced") {
             Some(true) => SecretPlace::Run,
             Some(false) | None => SecretPlace::Controller,
         };
-        fields.absorb(named);
         SecretWanted { name, place, optional: true }
     });
-    let api = api(&mut fields);
-    let provider: Box<dyn Provider> = Box::new(Datadog { api, window, timeout, secret });
-    fields.finish(provider)
+    let api = api(fields);
+    Box::new(Datadog { api, window, timeout, secret })
 }
 
 fn api(fields: &mut Fields<'_>) -> Api {
     let version = fields.text("apiVersion");
     let query = fields.text("query");
-    let queries = fields.texts("queries");
+    let queries = fields.named_texts("queries");
     let formula = fields.text("formula");
     let aggregator = fields.text("aggregator");
     match version.as_deref() {
@@ -77,11 +75,12 @@ fn api(fields: &mut Fields<'_>) -> Api {
                     fields.flaw(name, "this needs apiVersion: v2");
                 }
             }
-            if query.is_none() && queries.is_empty() {
+            if !fields.has("query") && queries.is_empty() {
                 fields.flaw("query", "write what is asked");
             }
             Api::V1 { query: query.unwrap_or_default() }
         }
+        Some(open) if is_open(open) => Api::V1 { query: String::new() },
         Some(other) => {
             fields.flaw("apiVersion", format!("{other:?} is not known; there are v1 and v2"));
             Api::V1 { query: String::new() }
@@ -111,7 +110,7 @@ fn v2(
         (None, _) => {}
     }
     let aggregator = aggregator.unwrap_or_else(|| "last".to_owned());
-    if !AGGREGATORS.contains(&aggregator.as_str()) {
+    if !AGGREGATORS.contains(&aggregator.as_str()) && !is_open(&aggregator) {
         fields
             .flaw("aggregator", format!("{aggregator:?} is not known; there are {}", AGGREGATORS.join(", ")));
     }
@@ -175,14 +174,14 @@ impl Datadog {
             if self.secret.is_none() && complete { environment.or(secret) } else { secret.or(environment) };
         let (address, api, application) =
             found.ok_or_else(|| format!("Datadog needs two keys: put {}", self.credentials()))?;
-        let address = settings::address(&address)
+        let address = base_address(&address)
             .map_err(|what| format!("the address of Datadog, beside its keys, is {what}"))?;
         Ok(Keys { address, api, application })
     }
 
     fn request(&self, setting: &Setting<'_>, keys: &Keys) -> Request {
         let now = setting.now.as_second();
-        let from = now.saturating_sub(i64::try_from(self.window.as_secs()).unwrap_or(i64::MAX));
+        let from = now.saturating_sub(self.window.as_secs());
         let (method, url, body) = match &self.api {
             Api::V1 { query } => {
                 let query = Serializer::new(String::new())

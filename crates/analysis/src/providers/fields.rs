@@ -1,6 +1,9 @@
 //! The settings of a provider as a person wrote them, read field by field. Everything that does not make sense is
-//! collected with its path, so that all of it is told at once; a field that nobody asked for is a mistake too.
+//! collected with its path, so that all of it is told at once. A field that nobody asked for is a mistake too: a
+//! misspelled one would silently change what is measured.
 
+use std::collections::BTreeMap;
+use std::fmt;
 use std::time::Duration;
 
 use jiff::SignedDuration;
@@ -12,9 +15,14 @@ use crate::arguments::HIDDEN;
 use crate::rules::Flaw;
 use crate::suggest::did_you_mean;
 
+/// What is said of a field that must be there, when nothing better can be said.
+const MISSING: &str = "it is missing";
+
 /// A block of settings that is being read.
 pub(super) struct Fields<'a> {
     path: String,
+    /// What should be a block and is something else.
+    no_block: Option<&'a Json>,
     given: Option<&'a Map<String, Json>>,
     known: Vec<&'static str>,
     flaws: Vec<Flaw>,
@@ -27,19 +35,31 @@ pub(super) fn is_open(text: &str) -> bool {
 }
 
 impl<'a> Fields<'a> {
-    /// The settings at a path; nothing at all counts as an empty block.
-    pub(super) fn new(path: &str, settings: &'a Json) -> Self {
+    /// Reads the settings at a path; nothing at all counts as an empty block. Or everything that does not make sense.
+    pub(super) fn read<T>(
+        path: &str,
+        settings: &'a Json,
+        read: impl FnOnce(&mut Self) -> T,
+    ) -> Result<T, Vec<Flaw>> {
+        let mut fields = Self::new(path, settings);
+        let read = read(&mut fields);
+        let flaws = fields.finish();
+        if flaws.is_empty() { Ok(read) } else { Err(flaws) }
+    }
+
+    fn new(path: &str, settings: &'a Json) -> Self {
         let given = settings.as_object();
-        let mut fields = Self { path: path.to_owned(), given, known: Vec::new(), flaws: Vec::new() };
-        if given.is_none() && !settings.is_null() {
-            let what = format!("expected a block of settings, not {}", kind(settings));
-            fields.flaws.push(Flaw { field: path.to_owned(), what });
-        }
-        fields
+        let no_block = (given.is_none() && !settings.is_null()).then_some(settings);
+        Self { path: path.to_owned(), no_block, given, known: Vec::new(), flaws: Vec::new() }
     }
 
     /// Everything that does not make sense, unknown fields included.
-    pub(super) fn finish(mut self) -> Vec<Flaw> {
+    fn finish(mut self) -> Vec<Flaw> {
+        if let Some(other) = self.no_block {
+            // That everything is missing in it goes without saying.
+            let what = format!("expected a block of settings, not {}", kind(other));
+            return vec![Flaw { field: self.path, what }];
+        }
         let given = self.given.into_iter().flatten();
         for (name, _) in given.filter(|(name, _)| !self.known.contains(&name.as_str())) {
             let what = match did_you_mean(name, &self.known) {
@@ -81,8 +101,13 @@ impl<'a> Fields<'a> {
 
     /// A text that must be there; empty if it is not, which is noted.
     pub(super) fn required(&mut self, name: &'static str) -> String {
+        self.needed(name, MISSING)
+    }
+
+    /// The same, with what is said if it is not there.
+    pub(super) fn needed(&mut self, name: &'static str, advice: &str) -> String {
         if !self.has(name) {
-            self.flaw(name, "it is missing");
+            self.flaw(name, advice);
         }
         self.text(name).unwrap_or_default()
     }
@@ -96,16 +121,16 @@ impl<'a> Fields<'a> {
         Some(text)
     }
 
-    /// A yes or no; no if it is not there.
-    pub(super) fn flag(&mut self, name: &'static str) -> bool {
-        match self.json(name) {
-            None => false,
-            Some(Json::Bool(flag)) => *flag,
-            Some(Json::String(text)) if text == "true" => true,
-            Some(Json::String(text)) if text == "false" || text.is_empty() || is_open(text) => false,
-            Some(other) => {
+    /// A yes or no.
+    pub(super) fn flag(&mut self, name: &'static str) -> Option<bool> {
+        match self.json(name)? {
+            Json::Bool(flag) => Some(*flag),
+            Json::String(text) if text == "true" => Some(true),
+            Json::String(text) if text == "false" => Some(false),
+            Json::String(text) if text.is_empty() || is_open(text) => None,
+            other => {
                 self.flaw(name, format!("expected true or false, not {}", kind(other)));
-                false
+                None
             }
         }
     }
@@ -125,6 +150,16 @@ impl<'a> Fields<'a> {
         read
     }
 
+    /// A whole number above 0.
+    pub(super) fn count(&mut self, name: &'static str) -> Option<u32> {
+        let number = self.number(name)?;
+        let count = u32::try_from(number).ok().filter(|count| *count > 0);
+        if count.is_none() {
+            self.flaw(name, format!("expected a whole number above 0, not {number}"));
+        }
+        count
+    }
+
     /// A time limit in seconds; 0 means the usual one, as upstream.
     pub(super) fn seconds(&mut self, name: &'static str, usual: u64) -> Duration {
         let given = self.number(name).unwrap_or(0);
@@ -140,24 +175,34 @@ impl<'a> Fields<'a> {
         let text = self.text(name).filter(|text| !is_open(text))?;
         let duration = go_duration(&text).filter(SignedDuration::is_positive);
         if duration.is_none() {
-            self.flaw(name, format!("{text:?} is no duration: write it as 30s, 5m or 1h30m"));
+            self.flaw(name, format!("{text:?} is no duration above 0: write it as 30s, 5m or 1h30m"));
         }
         duration
     }
 
-    /// An address that can be asked: http or https, with a host and without a password.
+    /// An address that can be asked.
     pub(super) fn address(&mut self, name: &'static str) -> Option<String> {
-        let address = self.text(name)?;
-        if let Err(what) = checked_address(&address) {
-            self.flaw(name, what);
+        let address = self.text(name)?.trim().to_owned();
+        match checked_address(&address) {
+            Err(BadAddress::NoAddress) if !is_open(&address) => {
+                self.flaw(name, format!("{address:?} is {}", BadAddress::NoAddress));
+            }
+            // It is not repeated, because of the password.
+            Err(BadAddress::WithPassword) => self.flaw(name, format!("it is {}", BadAddress::WithPassword)),
+            Err(BadAddress::NoAddress) | Ok(()) => {}
         }
         Some(address)
     }
 
     /// An address that must be there; empty if it is not, which is noted.
     pub(super) fn required_address(&mut self, name: &'static str) -> String {
+        self.needed_address(name, MISSING)
+    }
+
+    /// The same, with what is said if it is not there.
+    pub(super) fn needed_address(&mut self, name: &'static str, advice: &str) -> String {
         if !self.has(name) {
-            self.flaw(name, "it is missing");
+            self.flaw(name, advice);
         }
         self.address(name).unwrap_or_default()
     }
@@ -172,6 +217,27 @@ impl<'a> Fields<'a> {
                     self.flaw(&format!("{name}[{index}]"), format!("expected a text, not {}", kind(other)));
                 }
             }
+        }
+        texts
+    }
+
+    /// Texts by name.
+    pub(super) fn named_texts(&mut self, name: &'static str) -> BTreeMap<String, String> {
+        let mut texts = BTreeMap::new();
+        match self.json(name) {
+            None => {}
+            Some(Json::Object(fields)) => {
+                for (key, value) in fields {
+                    match value {
+                        Json::String(text) => drop(texts.insert(key.clone(), text.clone())),
+                        other => {
+                            let what = format!("expected a text, not {}", kind(other));
+                            self.flaw(&format!("{name}.{key}"), what);
+                        }
+                    }
+                }
+            }
+            Some(other) => self.flaw(name, format!("expected texts by name, not {}", kind(other))),
         }
         texts
     }
@@ -219,7 +285,7 @@ impl<'a> Fields<'a> {
 
     /// Whom to trust: `insecure`, and `tls` with `ca`, `certificate` and `key`, all PEM.
     pub(super) fn trust(&mut self) -> Trust {
-        let insecure = self.flag("insecure");
+        let insecure = self.flag("insecure").unwrap_or_default();
         let read = self.block("tls", |tls| {
             let (authorities, certificate, key) = (tls.pem("ca"), tls.pem("certificate"), tls.pem("key"));
             let identity = match (certificate, key) {
@@ -271,22 +337,42 @@ impl<'a> Fields<'a> {
     }
 }
 
-/// Whether an address can be asked, and if not why.
-pub(super) fn checked_address(address: &str) -> Result<(), String> {
-    if is_open(address) {
-        return Ok(());
+/// What somebody wrote instead of an address that can be asked.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum BadAddress {
+    /// Something else.
+    NoAddress,
+    /// An address that gives a name and password away.
+    WithPassword,
+}
+
+impl fmt::Display for BadAddress {
+    fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
+        out.write_str(match self {
+            Self::NoAddress => "no address: it begins with http:// or https:// and names a host",
+            Self::WithPassword => {
+                "an address with a name and password in it; prometheus and web have authentication.basicAuth for that"
+            },
+        })
     }
+}
+
+/// Whether an address can be asked: http or https, with a host and without a password.
+pub(super) fn checked_address(address: &str) -> Result<(), BadAddress> {
     let rest = address.strip_prefix("http://").or_else(|| address.strip_prefix("https://"));
     let host = rest.and_then(|rest| rest.split(['/', '?', '#']).next()).unwrap_or_default();
     if host.contains('@') {
-        return Err("an address has no name and password in it: use authentication.basicAuth".to_owned());
+        return Err(BadAddress::WithPassword);
     }
     if host.is_empty() || host.starts_with(':') || address.contains(char::is_whitespace) {
-        return Err(format!(
-            "{address:?} is no address: it begins with http:// or https:// and names a host"
-        ));
+        return Err(BadAddress::NoAddress);
     }
     Ok(())
+}
+
+/// An address that paths are put behind, so without a slash at its end.
+pub(super) fn base_address(address: &str) -> Result<String, BadAddress> {
+    checked_address(address).map(|()| address.trim_end_matches('/').to_owned())
 }
 
 fn is_blank(value: &Json) -> bool {

@@ -7,11 +7,10 @@ use form_urlencoded::Serializer;
 use serde_json::Value as Json;
 
 use super::answers::Service;
-use super::settings::Fields;
+use super::fields::{Fields, is_open};
 use super::{Answer, Method, Provider, Request, SecretWanted, Setting, Step, Trust};
 use crate::expression::Value;
 use crate::gauge::Measured;
-use crate::rules::Flaw;
 
 /// How long an answer is waited for.
 const TIMEOUT: Duration = Duration::from_secs(10);
@@ -20,24 +19,23 @@ struct Graphite {
     url: String,
 }
 
-/// Reads the settings under this path.
-pub fn read(field: &str, settings: &Json) -> Result<Box<dyn Provider>, Vec<Flaw>> {
-    let mut fields = Fields::read(field, settings);
-    let address = fields.address("address", "write where Graphite is");
-    let query = fields.needed_text("query", "write what is asked, such as target=…&from=-5min");
+/// Reads the settings.
+pub(super) fn read(fields: &mut Fields<'_>) -> Box<dyn Provider> {
+    let address = fields.needed_address("address", "write where Graphite is");
+    let query = fields.needed("query", "write what is asked, such as target=…&from=-5min");
     // It is written over several lines for people; in an address it is one.
     let query = query.split_whitespace().collect::<Vec<_>>().join(" ");
     let mut parameters: Vec<(String, String)> = form_urlencoded::parse(query.as_bytes())
         .map(|(name, value)| (name.into_owned(), value.into_owned()))
         .filter(|(name, _)| name != "format")
         .collect();
-    if !query.is_empty() && !parameters.iter().any(|(name, value)| name == "target" && !value.is_empty()) {
+    let has_target = parameters.iter().any(|(name, value)| name == "target" && !value.is_empty());
+    if !query.is_empty() && !has_target && !is_open(&query) {
         fields.flaw("query", "it names no target: write target=… for the series that is asked for");
     }
     parameters.push(("format".to_owned(), "json".to_owned()));
     let query = Serializer::new(String::new()).extend_pairs(&parameters).finish();
-    let provider: Box<dyn Provider> = Box::new(Graphite { url: format!("{address}/render?{query}") });
-    fields.finish(provider)
+    Box::new(Graphite { url: format!("{}/render?{query}", address.trim_end_matches('/')) })
 }
 
 impl Provider for Graphite {

@@ -9,11 +9,10 @@ use form_urlencoded::Serializer;
 use serde_json::{Value as Json, json};
 
 use super::answers::{Service, text_at};
-use super::settings::{self, Fields};
+use super::fields::{Fields, base_address};
 use super::{Answer, Method, Provider, Request, SecretPlace, SecretWanted, Setting, Step, Trust};
 use crate::expression::Value;
 use crate::gauge::Measured;
-use crate::rules::Flaw;
 
 /// The Secret beside the controller, unless a template names one.
 const SECRET: &str = "influxdb";
@@ -25,13 +24,11 @@ struct Influx {
     secret: String,
 }
 
-/// Reads the settings under this path.
-pub fn read(field: &str, settings: &Json) -> Result<Box<dyn Provider>, Vec<Flaw>> {
-    let mut fields = Fields::read(field, settings);
+/// Reads the settings.
+pub(super) fn read(fields: &mut Fields<'_>) -> Box<dyn Provider> {
     let secret = fields.text("profile").unwrap_or_else(|| SECRET.to_owned());
-    let query = fields.needed_text("query", "write what is asked, in Flux");
-    let provider: Box<dyn Provider> = Box::new(Influx { query, secret });
-    fields.finish(provider)
+    let query = fields.needed("query", "write what is asked, in Flux");
+    Box::new(Influx { query, secret })
 }
 
 impl Provider for Influx {
@@ -45,7 +42,7 @@ impl Provider for Influx {
             text.ok_or_else(|| format!("the Secret {} beside the controller has no {name}", self.secret))
         };
         let (address, token, org) = (entry("address")?, entry("authToken")?, entry("org")?);
-        let address = settings::address(address).map_err(|what| {
+        let address = base_address(address).map_err(|what| {
             format!("address in the Secret {} beside the controller is {what}", self.secret)
         })?;
         let Some(answer) = answers.first() else {
@@ -53,7 +50,7 @@ impl Provider for Influx {
         };
         let credentials = format!("authToken and org in the Secret {} beside the controller", self.secret);
         let service = Service { name: "InfluxDB", credentials: &credentials, secrets: &[token] };
-        if !(200..300).contains(&answer.status) {
+        if !answer.is_good() {
             let json: Option<Json> = serde_json::from_slice(&answer.body).ok();
             return Err(service.refusal(answer, json.and_then(|json| text_at(&json, "/message"))));
         }

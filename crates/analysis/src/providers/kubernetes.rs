@@ -8,9 +8,8 @@ use jiff::Timestamp;
 use serde_json::Value as Json;
 
 use super::cel::{Program, Sizes, from_json};
-use super::settings::Fields;
+use super::fields::{Fields, is_open};
 use crate::gauge::Measured;
-use crate::rules::Flaw;
 
 /// The names that an expression may use.
 const VARIABLES: [&str; 7] = ["workload", "pods", "updated", "object", "target", "stable", "now"];
@@ -18,7 +17,8 @@ const VARIABLES: [&str; 7] = ["workload", "pods", "updated", "object", "target",
 /// An expression, and the object that it needs.
 #[derive(Debug)]
 pub struct Kubernetes {
-    program: Program,
+    /// Or why it is none: a text that is yet to be filled in cannot be told from a wrong one.
+    program: Result<Program, String>,
     object: Option<ObjectWanted>,
 }
 
@@ -67,35 +67,27 @@ pub struct Facts<'a> {
     pub now: Timestamp,
 }
 
-/// Reads the settings under this path.
-pub fn read(field: &str, settings: &Json) -> Result<Kubernetes, Vec<Flaw>> {
-    let mut fields = Fields::read(field, settings);
-    let text = fields.needed_text("expression", "write what is measured, in CEL");
-    let object = fields.object("object").map(|mut named| {
-        let wanted = object(&mut named);
-        fields.absorb(named);
-        wanted
-    });
-    // Without a text there is a flaw already.
-    let text = if text.is_empty() { "null" } else { &text };
-    let program = Program::compile(text, &VARIABLES);
+/// Reads the settings.
+pub(super) fn read(fields: &mut Fields<'_>) -> Kubernetes {
+    let text = fields.needed("expression", "write what is measured, in CEL");
+    let object = fields.block("object", object);
+    let program = Program::compile(&text, &VARIABLES);
     match &program {
         Ok(program) if program.uses("object") && object.is_none() => {
             fields.flaw("object", "the expression uses object: name the one that it is about");
         }
-        Ok(_) => {}
-        Err(what) => fields.flaw("expression", what.as_str()),
+        // Without a text there is a flaw already.
+        Err(what) if !text.is_empty() && !is_open(&text) => fields.flaw("expression", what.as_str()),
+        Ok(_) | Err(_) => {}
     }
-    let program = fields.finish(program)?;
-    let program = program.map_err(|what| vec![Flaw { field: format!("{field}.expression"), what }])?;
-    Ok(Kubernetes { program, object })
+    Kubernetes { program, object }
 }
 
 fn object(fields: &mut Fields<'_>) -> ObjectWanted {
     let wanted = ObjectWanted {
-        api_version: fields.needed_text("apiVersion", "write the API version of the object, such as apps/v1"),
-        kind: fields.needed_text("kind", "write the kind of the object"),
-        name: fields.needed_text("name", "name the object"),
+        api_version: fields.needed("apiVersion", "write the API version of the object, such as apps/v1"),
+        kind: fields.needed("kind", "write the kind of the object"),
+        name: fields.needed("name", "name the object"),
         namespace: fields.text("namespace"),
     };
     if wanted.api_version == "v1" && wanted.kind == "Secret" {
@@ -115,14 +107,16 @@ impl Kubernetes {
 
     /// Whether the pods have to be handed in.
     pub fn needs_pods(&self) -> bool {
-        self.program.uses("pods") || self.program.uses("updated")
+        self.program.as_ref().is_ok_and(|program| program.uses("pods") || program.uses("updated"))
     }
 
     /// Measures once.
     pub fn evaluate(&self, facts: &Facts<'_>) -> Result<Measured, String> {
+        let no_value = |what: &str| format!("the expression has no value: {what}");
+        let program = self.program.as_ref().map_err(|what| no_value(what))?;
         let mut sizes = Sizes::default();
         let mut variables = Vec::new();
-        for name in VARIABLES.into_iter().filter(|name| self.program.uses(name)) {
+        for name in VARIABLES.into_iter().filter(|name| program.uses(name)) {
             let value = match name {
                 "workload" => {
                     sizes.add(facts.workload);
@@ -141,10 +135,7 @@ impl Kubernetes {
             };
             variables.push((name, value));
         }
-        let value = self
-            .program
-            .evaluate(&variables, &sizes)
-            .map_err(|what| format!("the expression has no value: {what}"))?;
+        let value = program.evaluate(&variables, &sizes).map_err(|what| no_value(&what))?;
         Ok(Measured { value, metadata: BTreeMap::new() })
     }
 }

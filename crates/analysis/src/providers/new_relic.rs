@@ -6,18 +6,17 @@ use std::time::Duration;
 use serde_json::{Value as Json, json};
 
 use super::answers::{Service, text_at};
-use super::settings::{self, Fields};
+use super::fields::{Fields, base_address};
 use super::{Answer, Method, Provider, Request, SecretPlace, SecretWanted, Setting, Step, Trust};
 use crate::expression::Value;
 use crate::gauge::Measured;
-use crate::rules::Flaw;
 
 /// The Secret beside the controller, unless a template names one.
 const SECRET: &str = "newrelic";
 /// How long New Relic works on a query, in seconds, unless somebody says otherwise.
-const TIMEOUT: u32 = 5;
+const TIMEOUT: u64 = 5;
 /// The longest that New Relic lets anybody ask for.
-const LONGEST: u32 = 120;
+const LONGEST: Duration = Duration::from_secs(120);
 /// How much longer than New Relic works on the query its answer is waited for.
 const GRACE: Duration = Duration::from_secs(5);
 /// What is asked. The query is a variable, so nothing in it can change what is asked.
@@ -25,21 +24,22 @@ const QUESTION: &str = "query($accountId: Int!, $query: Nrql!, $timeout: Seconds
 
 struct NewRelic {
     query: String,
-    timeout: u32,
+    timeout: Duration,
     secret: String,
 }
 
-/// Reads the settings under this path.
-pub fn read(field: &str, settings: &Json) -> Result<Box<dyn Provider>, Vec<Flaw>> {
-    let mut fields = Fields::read(field, settings);
+/// Reads the settings.
+pub(super) fn read(fields: &mut Fields<'_>) -> Box<dyn Provider> {
     let secret = fields.text("profile").unwrap_or_else(|| SECRET.to_owned());
-    let query = fields.needed_text("query", "write what is asked, in NRQL");
-    let timeout = fields.count("timeout").unwrap_or(TIMEOUT);
+    let query = fields.needed("query", "write what is asked, in NRQL");
+    let timeout = fields.seconds("timeout", TIMEOUT);
     if timeout > LONGEST {
-        fields.flaw("timeout", format!("New Relic works no longer than {LONGEST} seconds on a query"));
+        fields.flaw(
+            "timeout",
+            format!("New Relic works no longer than {} seconds on a query", LONGEST.as_secs()),
+        );
     }
-    let provider: Box<dyn Provider> = Box::new(NewRelic { query, timeout, secret });
-    fields.finish(provider)
+    Box::new(NewRelic { query, timeout, secret })
 }
 
 impl Provider for NewRelic {
@@ -88,7 +88,7 @@ impl NewRelic {
             format!("account-id in the Secret {} beside the controller is not a number", self.secret)
         })?;
         let url = match entry("base-url-nerdgraph") {
-            Some(address) => settings::address(address).map_err(|what| {
+            Some(address) => base_address(address).map_err(|what| {
                 format!("base-url-nerdgraph in the Secret {} beside the controller is {what}", self.secret)
             })?,
             None => self.endpoint(entry("region").unwrap_or("us"))?.to_owned(),
@@ -109,7 +109,8 @@ impl NewRelic {
     }
 
     fn request(&self, access: &Access<'_>) -> Request {
-        let variables = json!({"accountId": access.account, "query": self.query, "timeout": self.timeout});
+        let variables =
+            json!({"accountId": access.account, "query": self.query, "timeout": self.timeout.as_secs()});
         Request {
             method: Method::Post,
             url: access.url.clone(),
@@ -118,7 +119,7 @@ impl NewRelic {
                 ("Content-Type".to_owned(), "application/json".to_owned()),
             ],
             body: Some(json!({"query": QUESTION, "variables": variables}).to_string()),
-            timeout: Duration::from_secs(u64::from(self.timeout)) + GRACE,
+            timeout: self.timeout + GRACE,
             trust: Trust::default(),
         }
     }

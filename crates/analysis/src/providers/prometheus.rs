@@ -6,7 +6,8 @@ use std::time::Duration;
 use jiff::{SignedDuration, Timestamp};
 use serde_json::Value as Json;
 
-use super::authentication::{Authentication, Introduction};
+use super::answers::Service;
+use super::authentication::{Authentication, Introduction, Proof};
 use super::fields::{Fields, checked_address, is_open};
 use super::{Answer, Method, Provider, Request, SecretWanted, Setting, Step, Trust, form};
 use crate::expression::{self, Environment, Program, Value};
@@ -16,6 +17,10 @@ use crate::gauge::Measured;
 const PATIENCE: u64 = 30;
 /// Where the address is when the settings do not say it.
 const ADDRESS: &str = "ARGO_ROLLOUTS_PROMETHEUS_ADDRESS";
+
+/// Who answers.
+const SERVER: Service<'_> =
+    Service { name: "Prometheus", credentials: "headers and authentication of the metric", secrets: &[] };
 
 /// The settings.
 struct Prometheus {
@@ -86,15 +91,16 @@ impl Provider for Prometheus {
     }
 
     fn step(&self, setting: &Setting<'_>, answers: &[Answer]) -> Result<Step, String> {
-        let (header, answers) = match self.authentication.introduce(answers, self.timeout, &self.trust)? {
+        let introduced = self.authentication.introduce(setting, answers, self.timeout, &self.trust)?;
+        let (proof, answers) = match introduced {
             Introduction::Ask(request) => return Ok(Step::Ask(request)),
-            Introduction::Done(header, answers) => (header, answers),
+            Introduction::Done(proof, answers) => (proof, answers),
         };
         match answers {
-            [] => Ok(Step::Ask(self.request(Method::Post, setting, header)?)),
+            [] => Ok(Step::Ask(self.request(Method::Post, setting, proof)?)),
             // Some servers and proxies take no POST: the same again, as GET.
             [refused] if matches!(refused.status, 405 | 501) => {
-                Ok(Step::Ask(self.request(Method::Get, setting, header)?))
+                Ok(Step::Ask(self.request(Method::Get, setting, proof)?))
             }
             [.., answer] => self.measured(answer).map(Step::Done),
         }
@@ -102,12 +108,7 @@ impl Provider for Prometheus {
 }
 
 impl Prometheus {
-    fn request(
-        &self,
-        method: Method,
-        setting: &Setting<'_>,
-        header: Option<(String, String)>,
-    ) -> Result<Request, String> {
+    fn request(&self, method: Method, setting: &Setting<'_>, proof: Proof) -> Result<Request, String> {
         let (end, pairs) = self.parameters(setting.now)?;
         let pairs: Vec<(&str, &str)> = pairs.iter().map(|(name, value)| (*name, value.as_str())).collect();
         let address = self.address(setting)?;
@@ -115,7 +116,6 @@ impl Prometheus {
         let (base, own) = address.split_once('?').map_or((address, None), |(base, own)| (base, Some(own)));
         let base = base.trim_end_matches('/');
         let mut headers = self.headers.clone();
-        headers.extend(header);
         let (parameters, body) = match method {
             Method::Get => (own.into_iter().map(ToOwned::to_owned).chain([form(&pairs)]).collect(), None),
             Method::Post | Method::Put => {
@@ -125,7 +125,10 @@ impl Prometheus {
         };
         let mark = if parameters.is_empty() { "" } else { "?" };
         let url = format!("{base}/api/v1/{end}{mark}{}", parameters.join("&"));
-        Ok(Request { method, url, headers, body, timeout: self.timeout, trust: self.trust.clone() })
+        let mut request =
+            Request { method, url, headers, body, timeout: self.timeout, trust: self.trust.clone() };
+        proof.put_on(&mut request, setting.now);
+        Ok(request)
     }
 
     fn address<'a>(&'a self, setting: &'a Setting<'_>) -> Result<&'a str, String> {
@@ -136,7 +139,7 @@ impl Prometheus {
             setting.environment.get(ADDRESS).filter(|address| !address.is_empty()).ok_or_else(|| {
                 format!("the metric has no address of Prometheus, and {ADDRESS} is not set: give one of them")
             })?;
-        checked_address(address).map_err(|why| format!("{ADDRESS}: {why}"))?;
+        checked_address(address).map_err(|what| format!("{ADDRESS} is {what}"))?;
         Ok(address)
     }
 
@@ -156,17 +159,11 @@ impl Prometheus {
     fn measured(&self, answer: &Answer) -> Result<Measured, String> {
         let json: Json = match serde_json::from_slice(&answer.body) {
             Ok(json) => json,
-            Err(_) if !answer.is_good() => {
-                return Err(format!(
-                    "Prometheus answered with HTTP status {}: {}",
-                    answer.status,
-                    answer.excerpt()
-                ));
-            }
+            Err(_) if !answer.is_good() => return Err(SERVER.refusal(answer, None)),
             Err(_) => {
                 return Err(format!(
                     "what answered is no Prometheus: its answer is no JSON: {}; look at the address",
-                    answer.excerpt()
+                    SERVER.excerpt(answer)
                 ));
             }
         };
@@ -184,7 +181,7 @@ impl Prometheus {
                 return Err(format!(
                     "what answered is no Prometheus: HTTP status {}: {}; look at the address",
                     answer.status,
-                    answer.excerpt()
+                    SERVER.excerpt(answer)
                 ));
             }
         }
@@ -200,8 +197,9 @@ impl Prometheus {
             metadata.insert("warnings".to_owned(), warnings.join("; "));
         }
         let data = json.get("data").unwrap_or(&Json::Null);
-        let value = value(data)
-            .ok_or_else(|| format!("the result of Prometheus cannot be read: {}", answer.excerpt()))??;
+        let value = value(data).ok_or_else(|| {
+            format!("the result of Prometheus cannot be read: {}", SERVER.excerpt(answer))
+        })??;
         Ok(Measured { value, metadata })
     }
 }

@@ -5,6 +5,7 @@ use std::time::Duration;
 
 use serde_json::Value as Json;
 
+use super::answers::Service;
 use super::authentication::{Authentication, Introduction};
 use super::fields::{Fields, is_open};
 use super::json_path::JsonPath;
@@ -14,6 +15,10 @@ use crate::gauge::Measured;
 
 /// How long an answer is waited for, unless somebody says otherwise.
 const PATIENCE: u64 = 10;
+
+/// Who answers.
+const SERVER: Service<'_> =
+    Service { name: "the server", credentials: "headers and authentication of the metric", secrets: &[] };
 
 /// The settings.
 struct Web {
@@ -76,21 +81,21 @@ impl Provider for Web {
         None
     }
 
-    fn step(&self, _: &Setting<'_>, answers: &[Answer]) -> Result<Step, String> {
-        match self.authentication.introduce(answers, self.timeout, &self.trust)? {
+    fn step(&self, setting: &Setting<'_>, answers: &[Answer]) -> Result<Step, String> {
+        match self.authentication.introduce(setting, answers, self.timeout, &self.trust)? {
             Introduction::Ask(request) => Ok(Step::Ask(request)),
             Introduction::Done(_, [answer, ..]) => self.measured(answer).map(Step::Done),
-            Introduction::Done(header, []) => {
-                let mut headers = self.headers.clone();
-                headers.extend(header);
-                Ok(Step::Ask(Request {
+            Introduction::Done(proof, []) => {
+                let mut request = Request {
                     method: self.method,
                     url: self.url.clone(),
-                    headers,
+                    headers: self.headers.clone(),
                     body: self.body.clone(),
                     timeout: self.timeout,
                     trust: self.trust.clone(),
-                }))
+                };
+                proof.put_on(&mut request, setting.now);
+                Ok(Step::Ask(request))
             }
         }
     }
@@ -99,11 +104,7 @@ impl Provider for Web {
 impl Web {
     fn measured(&self, answer: &Answer) -> Result<Measured, String> {
         if !answer.is_good() {
-            return Err(format!(
-                "the server answered with HTTP status {}: {}",
-                answer.status,
-                answer.excerpt()
-            ));
+            return Err(SERVER.refusal(answer, None));
         }
         let value = match (serde_json::from_slice::<Json>(&answer.body), &self.path) {
             (Ok(json), Some(path)) => path.first(&json)?.clone().into(),

@@ -2,9 +2,10 @@
 
 use insta::assert_snapshot;
 use serde_json::{Value as Json, json};
-use windlass_analysis::providers::cloud_watch::read;
 
-use super::wire::{Given, Play, flaws, measure};
+use super::wire::{Given, Play, flaws, measure, read};
+
+const NAME: &str = "cloudWatch";
 
 const KEYS: [(&str, &str); 3] = [
     ("AWS_REGION", "eu-central-1"),
@@ -33,7 +34,7 @@ fn settings() -> Json {
 }
 
 fn ask(status: u16, body: &str) -> Play {
-    measure(read, &settings(), &Given::environment(&KEYS), &[(status, body)])
+    measure(NAME, &settings(), &Given::environment(&KEYS), &[(status, body)])
 }
 
 #[test]
@@ -59,7 +60,7 @@ fn messages_are_told_beside_the_value() {
 fn pages_are_put_together_by_id_and_label() {
     let first = r#"{"MetricDataResults":[{"Id":"q","Label":"a","StatusCode":"PartialData","Timestamps":[1],"Values":[1.0]},{"Id":"q","Label":"b","StatusCode":"Complete","Timestamps":[1],"Values":[5.0]}],"NextToken":"page 2"}"#;
     let second = r#"{"MetricDataResults":[{"Id":"q","Label":"a","StatusCode":"Complete","Timestamps":[2],"Values":[2.0]}]}"#;
-    let play = measure(read, &settings(), &Given::environment(&KEYS), &[(200, first), (200, second)]);
+    let play = measure(NAME, &settings(), &Given::environment(&KEYS), &[(200, first), (200, second)]);
     assert!(!play.requests[0].contains("NextToken"));
     assert!(play.requests[1].contains(r#""NextToken":"page 2""#), "{}", play.requests[1]);
     assert_snapshot!(play.value());
@@ -68,7 +69,7 @@ fn pages_are_put_together_by_id_and_label() {
 #[test]
 fn pages_without_end_are_not_read() {
     let page = r#"{"MetricDataResults":[],"NextToken":"more"}"#;
-    let play = measure(read, &settings(), &Given::environment(&KEYS), &[(200, page); 10]);
+    let play = measure(NAME, &settings(), &Given::environment(&KEYS), &[(200, page); 10]);
     assert_snapshot!(play.error());
 }
 
@@ -110,7 +111,7 @@ const IDENTITY: [(&str, &str); 3] = [
 #[test]
 fn a_token_of_the_cluster_is_exchanged_first() {
     let answer = "<AssumeRoleWithWebIdentityResponse><AssumeRoleWithWebIdentityResult><Credentials><SessionToken>the-session</SessionToken><SecretAccessKey>the-secret</SecretAccessKey><Expiration>2020-09-02T20:53:55Z</Expiration><AccessKeyId>ASIAEXAMPLE</AccessKeyId></Credentials></AssumeRoleWithWebIdentityResult></AssumeRoleWithWebIdentityResponse>";
-    let play = measure(read, &settings(), &Given::environment(&IDENTITY), &[(200, answer), (200, EMPTY)]);
+    let play = measure(NAME, &settings(), &Given::environment(&IDENTITY), &[(200, answer), (200, EMPTY)]);
     assert_snapshot!(play.requests.join("\n\n"));
     assert_eq!(play.value(), "List([])");
 }
@@ -123,11 +124,11 @@ fn an_agent_beside_the_container_is_asked_first() {
         ("AWS_CONTAINER_AUTHORIZATION_TOKEN", "the-token"),
     ];
     let answer = r#"{"AccessKeyId":"ASIAEXAMPLE","SecretAccessKey":"the-secret","Token":"the-session","AccountId":"1","Expiration":"2020-09-02T20:53:55Z"}"#;
-    let play = measure(read, &settings(), &Given::environment(&environment), &[(200, answer), (200, EMPTY)]);
+    let play = measure(NAME, &settings(), &Given::environment(&environment), &[(200, answer), (200, EMPTY)]);
     assert_snapshot!(play.requests.join("\n\n"));
     let environment =
         [("AWS_REGION", "eu-central-1"), ("AWS_CONTAINER_CREDENTIALS_RELATIVE_URI", "/v2/credentials/1")];
-    let play = measure(read, &settings(), &Given::environment(&environment), &[(200, answer), (200, EMPTY)]);
+    let play = measure(NAME, &settings(), &Given::environment(&environment), &[(200, answer), (200, EMPTY)]);
     assert_eq!(play.requests[0], "http, 10s\nGET /v2/credentials/1 HTTP/1.1\nHost: 169.254.170.2\n");
 }
 
@@ -154,7 +155,7 @@ fn who_refuses_credentials_says_why() {
     let told: Vec<String> = rows
         .iter()
         .map(|(environment, status, body)| {
-            measure(read, &settings(), &Given::environment(environment), &[(*status, *body)])
+            measure(NAME, &settings(), &Given::environment(environment), &[(*status, *body)])
                 .error()
                 .to_owned()
         })
@@ -180,7 +181,7 @@ fn without_a_region_or_credentials_nothing_is_asked() {
     let told: Vec<String> = rows
         .iter()
         .map(|environment| {
-            measure(read, &settings(), &Given::environment(environment), &[]).error().to_owned()
+            measure(NAME, &settings(), &Given::environment(environment), &[]).error().to_owned()
         })
         .collect();
     assert_snapshot!(told.join("\n"));
@@ -190,7 +191,7 @@ fn without_a_region_or_credentials_nothing_is_asked() {
 fn an_endpoint_may_be_written_for_all_services_or_for_one() {
     let head = |more: &[(&str, &str)]| {
         let environment = [KEYS.as_slice(), more].concat();
-        let play = measure(read, &settings(), &Given::environment(&environment), &[(200, EMPTY)]);
+        let play = measure(NAME, &settings(), &Given::environment(&environment), &[(200, EMPTY)]);
         play.request().lines().take(3).collect::<Vec<_>>().join(" | ")
     };
     let all = ("AWS_ENDPOINT_URL", "http://localhost:4566/");
@@ -213,7 +214,7 @@ fn settings_that_make_no_sense_are_told_by_their_path() {
         ]}),
     ];
     let told: Vec<String> =
-        rows.iter().map(|settings| format!("{settings}\n{}", flaws(read, settings))).collect();
+        rows.iter().map(|settings| format!("{settings}\n{}", flaws(NAME, settings))).collect();
     assert_snapshot!(told.join("\n"));
-    assert_eq!(read("it", &settings()).unwrap().secret(), None);
+    assert_eq!(read(NAME, &settings()).secret(), None);
 }

@@ -2,16 +2,18 @@
 
 use insta::assert_snapshot;
 use serde_json::{Value as Json, json};
-use windlass_analysis::providers::{SecretPlace, SecretWanted, datadog::read};
+use windlass_analysis::providers::{SecretPlace, SecretWanted};
 
-use super::wire::{Given, Play, flaws, measure};
+use super::wire::{Given, Play, flaws, measure, read};
+
+const NAME: &str = "datadog";
 
 fn keys() -> Given {
     Given::secret(&[("api-key", "the-api-key"), ("app-key", "the-app-key")])
 }
 
 fn ask(settings: &Json, status: u16, body: &str) -> Play {
-    measure(read, settings, &keys(), &[(status, body)])
+    measure(NAME, settings, &keys(), &[(status, body)])
 }
 
 fn v1() -> Json {
@@ -123,7 +125,7 @@ fn keys_come_from_the_secret_or_the_environment_and_a_named_secret_comes_first()
     let named = json!({"query": "q", "secretRef": {"name": "mine", "namespaced": true}});
     let common = json!({"query": "q"});
     let host = |settings: &Json, given: &Given| {
-        let play = measure(read, settings, given, &[(200, r#"{"series":[]}"#)]);
+        let play = measure(NAME, settings, given, &[(200, r#"{"series":[]}"#)]);
         play.request().lines().nth(2).unwrap().to_owned()
     };
     let both = |environment: &[(&str, &str)]| Given {
@@ -139,17 +141,17 @@ fn keys_come_from_the_secret_or_the_environment_and_a_named_secret_comes_first()
 
 #[test]
 fn without_keys_nothing_is_asked() {
-    let none = measure(read, &v1(), &Given::default(), &[]);
-    let half = measure(read, &v1(), &Given::secret(&[("api-key", "a"), ("app-key", " ")]), &[]);
+    let none = measure(NAME, &v1(), &Given::default(), &[]);
+    let half = measure(NAME, &v1(), &Given::secret(&[("api-key", "a"), ("app-key", " ")]), &[]);
     let address = [("address", "datadog.example"), ("api-key", "a"), ("app-key", "b")];
-    let wrong = measure(read, &v1(), &Given::secret(&address), &[]);
+    let wrong = measure(NAME, &v1(), &Given::secret(&address), &[]);
     assert_eq!(none.error(), half.error());
     assert_snapshot!(format!("{}\n{}", none.error(), wrong.error()));
 }
 
 #[test]
 fn the_secret_is_the_controllers_unless_a_template_names_one_of_its_own() {
-    let wanted = |settings: &Json| read("it", settings).unwrap().secret();
+    let wanted = |settings: &Json| read(NAME, settings).secret();
     let secret = |name: &str, place| Some(SecretWanted { name: name.to_owned(), place, optional: true });
     assert_eq!(wanted(&v1()), secret("datadog", SecretPlace::Controller));
     let mine = json!({"query": "q", "secretRef": {"name": "mine"}});
@@ -172,6 +174,6 @@ fn settings_that_make_no_sense_are_told_by_their_path() {
         json!({"apiVersion": "v2", "queries": {"a": "b", "c": "d"}}),
     ];
     let told: Vec<String> =
-        rows.iter().map(|settings| format!("{settings}\n{}", flaws(read, settings))).collect();
+        rows.iter().map(|settings| format!("{settings}\n{}", flaws(NAME, settings))).collect();
     assert_snapshot!(told.join("\n"));
 }

@@ -1,13 +1,12 @@
 //! The examples of the documentation are settings that the providers take.
 
-use serde_json::Value as Json;
-use windlass_analysis::providers::{cloud_watch, datadog, graphite, influxdb, kubernetes, new_relic};
-use windlass_analysis::rules::Flaw;
+use serde_json::{Value as Json, json};
+use windlass_analysis::providers;
 
-const TEXT: &str = include_str!("../../../../docs/providers-services.md");
+const TEXT: &str = include_str!("../../../../docs/providers.md");
 
 /// Every provider in an example, by name.
-fn providers<'a>(example: &'a Json, found: &mut Vec<(&'a str, &'a Json)>) {
+fn collect<'a>(example: &'a Json, found: &mut Vec<(&'a str, &'a Json)>) {
     match example {
         Json::Object(fields) => {
             for (name, value) in fields {
@@ -15,24 +14,12 @@ fn providers<'a>(example: &'a Json, found: &mut Vec<(&'a str, &'a Json)>) {
                     ("provider", Some(provider)) => {
                         found.extend(provider.iter().map(|(name, settings)| (name.as_str(), settings)));
                     }
-                    _ => providers(value, found),
+                    _ => collect(value, found),
                 }
             }
         }
-        Json::Array(items) => items.iter().for_each(|item| providers(item, found)),
+        Json::Array(items) => items.iter().for_each(|item| collect(item, found)),
         Json::Null | Json::Bool(_) | Json::Number(_) | Json::String(_) => {}
-    }
-}
-
-fn read(name: &str, settings: &Json) -> Result<(), Vec<Flaw>> {
-    match name {
-        "cloudWatch" => cloud_watch::read(name, settings).map(drop),
-        "datadog" => datadog::read(name, settings).map(drop),
-        "graphite" => graphite::read(name, settings).map(drop),
-        "influxdb" => influxdb::read(name, settings).map(drop),
-        "kubernetes" => kubernetes::read(name, settings).map(drop),
-        "newRelic" => new_relic::read(name, settings).map(drop),
-        other => panic!("the documentation has a provider {other}"),
     }
 }
 
@@ -41,24 +28,31 @@ fn every_example_is_taken() {
     let mut names = Vec::new();
     for block in TEXT.split("```yaml\n").skip(1) {
         let (block, _) = block.split_once("```").unwrap();
-        let example: Json = serde_saphyr::from_str(block).unwrap_or_else(|error| panic!("{error}: {block}"));
+        let examples: Vec<Json> =
+            serde_saphyr::from_multiple(block).unwrap_or_else(|error| panic!("{error}: {block}"));
         let mut found = Vec::new();
-        providers(&example, &mut found);
+        for example in &examples {
+            collect(example, &mut found);
+        }
         for (name, settings) in found {
-            assert_eq!(read(name, settings), Ok(()), "{block}");
+            let read = providers::read("provider", &json!({name: settings}));
+            assert_eq!(read.err(), None, "{block}");
             names.push(name.to_owned());
         }
     }
     let expected = [
+        "prometheus",
+        "web",
+        "job",
+        "kubernetes",
+        "kubernetes",
+        "kubernetes",
+        "kubernetes",
         "datadog",
         "newRelic",
         "cloudWatch",
         "graphite",
         "influxdb",
-        "kubernetes",
-        "kubernetes",
-        "kubernetes",
-        "kubernetes",
     ];
     assert_eq!(names, expected);
 }

@@ -2,9 +2,10 @@
 
 use insta::assert_snapshot;
 use serde_json::{Value as Json, json};
-use windlass_analysis::providers::graphite::read;
 
-use super::wire::{Given, Play, flaws, measure};
+use super::wire::{Given, Play, flaws, measure, read};
+
+const NAME: &str = "graphite";
 
 fn settings() -> Json {
     json!({
@@ -14,7 +15,7 @@ fn settings() -> Json {
 }
 
 fn ask(status: u16, body: &str) -> Play {
-    measure(read, &settings(), &Given::default(), &[(status, body)])
+    measure(NAME, &settings(), &Given::default(), &[(status, body)])
 }
 
 #[test]
@@ -65,7 +66,7 @@ fn settings_that_make_no_sense_are_told_by_their_path() {
         json!({"address": "http://", "query": "target=&from=-5min"}),
     ];
     let told: Vec<String> =
-        rows.iter().map(|settings| format!("{settings}\n{}", flaws(read, settings))).collect();
+        rows.iter().map(|settings| format!("{settings}\n{}", flaws(NAME, settings))).collect();
     assert_snapshot!(told.join("\n"));
-    assert_eq!(read("it", &settings()).unwrap().secret(), None);
+    assert_eq!(read(NAME, &settings()).secret(), None);
 }

@@ -2,9 +2,11 @@
 
 use insta::assert_snapshot;
 use serde_json::{Value as Json, json};
-use windlass_analysis::providers::{SecretPlace, SecretWanted, influxdb::read};
+use windlass_analysis::providers::{SecretPlace, SecretWanted};
 
-use super::wire::{Given, Play, flaws, measure};
+use super::wire::{Given, Play, flaws, measure, read};
+
+const NAME: &str = "influxdb";
 
 const SECRET: [(&str, &str); 3] =
     [("address", "http://influx.example:8086/"), ("authToken", "the-token"), ("org", "my org")];
@@ -14,7 +16,7 @@ fn settings() -> Json {
 }
 
 fn ask(status: u16, body: &str) -> Play {
-    measure(read, &settings(), &Given::secret(&SECRET), &[(status, body)])
+    measure(NAME, &settings(), &Given::secret(&SECRET), &[(status, body)])
 }
 
 /// A table with one column of a type, as the server writes it.
@@ -81,14 +83,14 @@ fn without_credentials_nothing_is_asked() {
         [&[], &SECRET[..2], &SECRET[1..], &[("address", "influx.example"), SECRET[1], SECRET[2]]];
     let told: Vec<String> = secrets
         .iter()
-        .map(|secret| measure(read, &settings(), &Given::secret(secret), &[]).error().to_owned())
+        .map(|secret| measure(NAME, &settings(), &Given::secret(secret), &[]).error().to_owned())
         .collect();
     assert_snapshot!(told.join("\n"));
 }
 
 #[test]
 fn the_secret_is_named_by_the_profile_and_is_needed() {
-    let wanted = |settings: &Json| read("it", settings).unwrap().secret();
+    let wanted = |settings: &Json| read(NAME, settings).secret();
     let secret = |name: &str| {
         Some(SecretWanted { name: name.to_owned(), place: SecretPlace::Controller, optional: false })
     };
@@ -98,5 +100,5 @@ fn the_secret_is_named_by_the_profile_and_is_needed() {
 
 #[test]
 fn settings_that_make_no_sense_are_told_by_their_path() {
-    assert_snapshot!(flaws(read, &json!({"profile": 1, "Query": "a"})));
+    assert_snapshot!(flaws(NAME, &json!({"profile": 1, "Query": "a"})));
 }

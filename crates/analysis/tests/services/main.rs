@@ -9,4 +9,5 @@ mod documents;
 mod graphite;
 mod influxdb;
 mod new_relic;
+mod signed;
 mod wire;

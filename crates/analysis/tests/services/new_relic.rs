@@ -2,9 +2,11 @@
 
 use insta::assert_snapshot;
 use serde_json::{Value as Json, json};
-use windlass_analysis::providers::{SecretPlace, SecretWanted, new_relic::read};
+use windlass_analysis::providers::{SecretPlace, SecretWanted};
 
-use super::wire::{Given, Play, flaws, measure};
+use super::wire::{Given, Play, flaws, measure, read};
+
+const NAME: &str = "newRelic";
 
 const SECRET: [(&str, &str); 2] = [("personal-api-key", "the-key"), ("account-id", "2345")];
 
@@ -17,7 +19,7 @@ fn results(results: &Json) -> String {
 }
 
 fn ask(status: u16, body: &str) -> Play {
-    measure(read, &settings(), &Given::secret(&SECRET), &[(status, body)])
+    measure(NAME, &settings(), &Given::secret(&SECRET), &[(status, body)])
 }
 
 #[test]
@@ -40,7 +42,7 @@ fn the_region_and_the_address_come_from_the_secret_and_the_time_from_the_setting
     let head = |more: &[(&str, &str)], settings: &Json| {
         let secret = [SECRET.as_slice(), more].concat();
         let body = results(&json!([{"ok": 1}]));
-        let play = measure(read, settings, &Given::secret(&secret), &[(200, body.as_str())]);
+        let play = measure(NAME, settings, &Given::secret(&secret), &[(200, body.as_str())]);
         play.request().lines().take(3).collect::<Vec<_>>().join(" | ")
     };
     let heads = [
@@ -82,14 +84,14 @@ fn without_credentials_nothing_is_asked() {
     ];
     let told: Vec<String> = secrets
         .iter()
-        .map(|secret| measure(read, &settings(), &Given::secret(secret), &[]).error().to_owned())
+        .map(|secret| measure(NAME, &settings(), &Given::secret(secret), &[]).error().to_owned())
         .collect();
     assert_snapshot!(told.join("\n"));
 }
 
 #[test]
 fn the_secret_is_named_by_the_profile_and_is_needed() {
-    let wanted = |settings: &Json| read("it", settings).unwrap().secret();
+    let wanted = |settings: &Json| read(NAME, settings).secret();
     let secret = |name: &str| {
         Some(SecretWanted { name: name.to_owned(), place: SecretPlace::Controller, optional: false })
     };
@@ -105,6 +107,6 @@ fn settings_that_make_no_sense_are_told_by_their_path() {
         json!({"query": "a", "timeout": 121}),
     ];
     let told: Vec<String> =
-        rows.iter().map(|settings| format!("{settings}\n{}", flaws(read, settings))).collect();
+        rows.iter().map(|settings| format!("{settings}\n{}", flaws(NAME, settings))).collect();
     assert_snapshot!(told.join("\n"));
 }

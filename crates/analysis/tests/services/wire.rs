@@ -8,12 +8,9 @@ use std::net::{SocketAddr, TcpListener, TcpStream};
 use std::thread;
 
 use jiff::Timestamp;
-use serde_json::Value as Json;
+use serde_json::{Value as Json, json};
 use windlass_analysis::gauge::Measured;
-use windlass_analysis::providers::{Answer, Method, Provider, Request, Setting, Step};
-use windlass_analysis::rules::Flaw;
-
-pub(crate) type Reading = fn(&str, &Json) -> Result<Box<dyn Provider>, Vec<Flaw>>;
+use windlass_analysis::providers::{self, Answer, Method, Provider, Request, Setting, Settings, Step};
 
 /// What a provider is given besides its settings.
 #[derive(Default)]
@@ -63,9 +60,18 @@ impl Play {
     }
 }
 
+/// A provider by its name, with its settings.
+pub(crate) fn read(name: &str, settings: &Json) -> Box<dyn Provider> {
+    match providers::read("provider", &json!({name: settings})) {
+        Ok(Settings::Http(provider)) => provider,
+        Ok(_) => panic!("{name} is not asked over HTTP"),
+        Err(flaws) => panic!("{flaws:?}"),
+    }
+}
+
 /// Measures once at 2020-09-02T19:53:55Z.
-pub(crate) fn measure(read: Reading, settings: &Json, given: &Given, script: &[(u16, &str)]) -> Play {
-    let provider = read("provider", settings).unwrap_or_else(|flaws| panic!("{flaws:?}"));
+pub(crate) fn measure(name: &str, settings: &Json, given: &Given, script: &[(u16, &str)]) -> Play {
+    let provider = read(name, settings);
     let listener = TcpListener::bind("127.0.0.1:0").unwrap();
     let place = listener.local_addr().unwrap();
     let answers: Vec<(u16, String)> =
@@ -100,8 +106,8 @@ pub(crate) fn measure(read: Reading, settings: &Json, given: &Given, script: &[(
 }
 
 /// What is wrong with these settings, as it is told.
-pub(crate) fn flaws(read: Reading, settings: &Json) -> String {
-    let flaws = read("spec.metrics[0].provider.it", settings).err().unwrap();
+pub(crate) fn flaws(name: &str, settings: &Json) -> String {
+    let flaws = providers::read("spec.metrics[0].provider", &json!({name: settings})).err().unwrap();
     flaws.iter().map(ToString::to_string).collect::<Vec<_>>().join("\n") + "\n"
 }
 

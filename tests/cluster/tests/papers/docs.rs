@@ -49,7 +49,6 @@ documents! {
     every_command_of_operate_runs: "docs/operate.md",
     every_command_of_plan_runs: "docs/plan.md",
     every_command_of_providers_runs: "docs/providers.md",
-    every_command_of_providers_services_runs: "docs/providers-services.md",
     every_command_of_security_runs: "docs/security.md",
     every_command_of_simulate_runs: "docs/simulate.md",
     every_command_of_simulator_runs: "docs/simulator.md",

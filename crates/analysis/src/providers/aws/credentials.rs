@@ -11,7 +11,8 @@ use form_urlencoded::Serializer;
 use serde_json::Value as Json;
 
 use super::super::answers::{Service, text_at};
-use super::super::{Answer, Method, Request, Trust, settings};
+use super::super::fields::base_address;
+use super::super::{Answer, Method, Request, Trust};
 use super::Credentials;
 
 /// How long an answer is waited for.
@@ -33,10 +34,15 @@ pub fn region(environment: &BTreeMap<String, String>) -> Result<&str, String> {
     let region = entry(environment, "AWS_REGION")
         .or_else(|| entry(environment, "AWS_DEFAULT_REGION"))
         .ok_or("the region of AWS is not known: set AWS_REGION in the controller's environment")?;
-    if !region.chars().all(|character| character.is_ascii_alphanumeric() || character == '-') {
+    if !is_region(region) {
         return Err(format!("AWS_REGION is {region:?}, which is no region such as eu-central-1"));
     }
     Ok(region)
+}
+
+/// Whether a text can be the name of a region: it becomes part of an address.
+pub fn is_region(text: &str) -> bool {
+    text.chars().all(|character| character.is_ascii_alphanumeric() || character == '-')
 }
 
 /// The address of a service: what the environment says, or the usual one of the region.
@@ -48,7 +54,7 @@ pub fn endpoint(
 ) -> Result<String, String> {
     for name in [variable, "AWS_ENDPOINT_URL"] {
         if let Some(address) = entry(environment, name) {
-            return settings::address(address).map_err(|what| format!("{name} is {what}"));
+            return base_address(address).map_err(|what| format!("{name} is {what}"));
         }
     }
     let end = if region.starts_with("cn-") { "amazonaws.com.cn" } else { "amazonaws.com" };
@@ -118,7 +124,7 @@ fn exchanged<'a>(
         secrets: &[token],
     };
     let text = String::from_utf8_lossy(&answer.body);
-    if !(200..300).contains(&answer.status) {
+    if !answer.is_good() {
         let reason = element(&text, "Code").zip(element(&text, "Message"));
         return Err(service.refusal(answer, reason.map(|(code, message)| format!("{code}: {message}"))));
     }
