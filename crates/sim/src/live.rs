@@ -6,12 +6,11 @@ use std::time::Duration;
 
 use futures::FutureExt;
 use tokio::task::JoinHandle;
-use windlass_controller::{Clock, Gauges, HolderChoice, RunError, Scope, Settings, StandaloneRuns};
+use windlass_controller::{Clock, HolderChoice, RunError, Scope, Settings, StandaloneRuns};
 use windlass_workloads::DEFAULT_IDENTITY;
 
 use crate::actors::everybody;
 use crate::cast::Cast;
-use crate::readings::{Prompt, Samples};
 use crate::server::Caller;
 use crate::service::Cluster;
 
@@ -20,21 +19,14 @@ pub struct Live {
     cluster: Cluster,
     actors: JoinHandle<()>,
     controller: JoinHandle<Result<(), RunError>>,
-    samples: Samples,
 }
 
 impl Live {
     /// Lets everybody in. The clock has to be the cluster's; the seed is for what the actors leave to chance.
     pub fn start(cluster: Cluster, clock: Arc<dyn Clock>, seed: u64, hold: HolderChoice) -> Self {
         let actors = tokio::spawn(act(cluster.clone(), seed));
-        let samples = Samples::default();
-        let controller = tokio::spawn(control(cluster.clone(), clock, hold, samples.clone()));
-        Self { cluster, actors, controller, samples }
-    }
-
-    /// What metrics say here.
-    pub fn samples(&self) -> &Samples {
-        &self.samples
+        let controller = tokio::spawn(control(cluster.clone(), clock, hold));
+        Self { cluster, actors, controller }
     }
 
     /// The cluster.
@@ -88,12 +80,7 @@ async fn act(cluster: Cluster, seed: u64) {
 }
 
 /// The controller itself, as it runs in a real cluster.
-async fn control(
-    cluster: Cluster,
-    clock: Arc<dyn Clock>,
-    hold: HolderChoice,
-    samples: Samples,
-) -> Result<(), RunError> {
+async fn control(cluster: Cluster, clock: Arc<dyn Clock>, hold: HolderChoice) -> Result<(), RunError> {
     let settings = Settings {
         scope: Scope::Cluster,
         instance: None,
@@ -103,7 +90,8 @@ async fn control(
         election: None,
         witness: None,
         standalone_runs: StandaloneRuns::Serve,
-        gauge: Some(Gauges(Arc::new(Prompt(samples)))),
+        // The real providers; the one that looks at objects finds those of this cluster.
+        gauge: None,
     };
     let client = cluster.client(Caller::new(DEFAULT_IDENTITY));
     windlass_controller::run(client, settings, clock, std::future::pending().boxed()).await

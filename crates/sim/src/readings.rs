@@ -71,7 +71,7 @@ impl FromStr for Says {
 
 /// What each metric says now. Shared by everybody who asks.
 #[derive(Clone, Debug, Default)]
-pub struct Samples(Arc<Mutex<BTreeMap<String, (Sample, usize)>>>);
+pub(crate) struct Samples(Arc<Mutex<BTreeMap<String, (Sample, usize)>>>);
 
 impl Samples {
     fn all(&self) -> MutexGuard<'_, BTreeMap<String, (Sample, usize)>> {
@@ -79,7 +79,7 @@ impl Samples {
     }
 
     /// From now on a metric says this.
-    pub fn set(&self, metric: &str, sample: Sample) {
+    pub(crate) fn set(&self, metric: &str, sample: Sample) {
         self.all().insert(metric.to_owned(), (sample, 0));
     }
 
@@ -114,7 +114,7 @@ impl Samples {
 }
 
 /// Answers on tokio's clock, by itself.
-pub struct Prompt(pub Samples);
+pub(crate) struct Prompt(pub(crate) Samples);
 
 impl Gauge for Prompt {
     fn ask(&self, question: Question, answered: Answered) {

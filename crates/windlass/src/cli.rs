@@ -11,7 +11,7 @@ use clap_complete::Shell;
 use windlass_workloads::{DEFAULT_IDENTITY, Holder};
 
 pub(crate) use self::analyze::{AnalyzeArguments, AnalyzeOutput, SecretValue};
-pub(crate) use self::simulate::{Failing, Image, SimulateArguments, SimulateOutput};
+pub(crate) use self::simulate::{Failing, Image, MetricValues, SimulateArguments, SimulateOutput};
 
 /// Progressive delivery for the Kubernetes workloads that hold data: a new version enters step by step, holds at each
 /// step, and can always be put back.

@@ -4,6 +4,7 @@ use std::path::PathBuf;
 use std::time::Duration;
 
 use clap::{Args, ValueEnum};
+use windlass_sim::Says;
 use windlass_sim::script::Behaviour;
 
 use super::{ServerHold, bare_name, duration};
@@ -11,13 +12,15 @@ use super::{ServerHold, bare_name, duration};
 pub(super) const HELP: &str = "\
 Plays the controller itself against a cluster in memory, in virtual time: the set comes up, its template changes, and the \
 run goes its way. Nothing real is touched. How real pods behave is not known: each is taken to be ready --pod-start after \
-its start, unless --fail says otherwise, or the new image's tag ends in -never, -crash, -pull, -flaky or -slow.
+its start, unless --fail says otherwise, or the new image's tag ends in -never, -crash, -pull, -flaky or -slow. Analyses \
+are measured by the templates in the files, but no provider is asked: what each metric says is given with --metric.
 
 Examples:
   windlass simulate -f web.yaml
   windlass simulate -f web.yaml --image app=app:v2 --pod-start 40s --approve-after 15m
   windlass simulate -f web.yaml --image app:v2-crash                 (a version that cannot start)
   windlass simulate -f web.yaml --fail pod=web-4:crash@2m            (also never, flap, fail, slow:30s, well)
+  windlass simulate -f web.yaml --metric error-rate=0.01,0.2@2m      (bad from two minutes after the change on)
   windlass simulate -f web.yaml --abort-at stage=3                   (does everything go back?)
   windlass simulate -f web.yaml --max-unavailable 1 --max-duration 3h   (a gate for CI)
   windlass simulate -f web.yaml -o svg > run.svg
@@ -42,6 +45,9 @@ pub(crate) struct SimulateArguments {
     /// A pod misbehaves from so long after the change: never, crash, flap, fail, slow:TIME, or well again
     #[arg(long, value_name = "pod=NAME:HOW[@TIME]", value_parser = failing)]
     pub(crate) fail: Vec<Failing>,
+    /// What a metric says, each value from so long after the change on: numbers, nan, empty or error
+    #[arg(long, value_name = "NAME=VALUE[,VALUE@TIME]", value_parser = metric)]
+    pub(crate) metric: Vec<MetricValues>,
     /// A person aborts when this step is reached, counted from 1
     #[arg(long, value_name = "stage=NUMBER", value_parser = stage)]
     pub(crate) abort_at: Option<u32>,
@@ -122,6 +128,34 @@ fn failing(text: &str) -> Result<Failing, String> {
     Ok(Failing { pod: pod.to_owned(), behaviour, after })
 }
 
+/// What a metric says, and from when on.
+#[derive(Clone, Debug, PartialEq)]
+pub(crate) struct MetricValues {
+    pub(crate) name: String,
+    pub(crate) values: Vec<(Duration, Says)>,
+}
+
+fn metric(text: &str) -> Result<MetricValues, String> {
+    let expected =
+        || "expected NAME=VALUE, such as error-rate=0.01, or with times error-rate=0.01,0.2@2m".to_owned();
+    let (name, values) = text.split_once('=').filter(|(name, _)| !name.is_empty()).ok_or_else(expected)?;
+    let value = |word: &str| {
+        let (says, after) = match word.split_once('@') {
+            Some((says, after)) => (says, duration(after)?),
+            None => (word, Duration::ZERO),
+        };
+        Ok((after, says.parse::<Says>()?))
+    };
+    let values = values.split(',').map(value).collect::<Result<Vec<_>, String>>()?;
+    if values.first().is_none_or(|(after, _)| !after.is_zero()) {
+        return Err(format!("{}; the first value counts from the change on", expected()));
+    }
+    if !values.is_sorted_by(|(one, _), (next, _)| one < next) {
+        return Err(format!("{}; each value but the first needs a later @TIME", expected()));
+    }
+    Ok(MetricValues { name: name.to_owned(), values })
+}
+
 fn stage(text: &str) -> Result<u32, String> {
     let number = text.strip_prefix("stage=").or(text.strip_prefix("step=")).unwrap_or(text);
     number
@@ -148,6 +182,27 @@ mod tests {
         }
         for text in ["web-4:crash", "pod=web-4", "pod=:crash", "pod=web-4:sleep", "pod=web-4:crash@soon"] {
             assert!(failing(text).is_err_and(|told| told.contains("expected")), "{text}");
+        }
+    }
+
+    #[test]
+    fn what_a_metric_says_is_read_with_its_times() {
+        let of = |name: &str, values: &[(u64, Says)]| {
+            let values = values.iter().map(|(after, says)| (Duration::from_secs(*after), *says)).collect();
+            Ok(MetricValues { name: name.to_owned(), values })
+        };
+        assert_eq!(
+            metric("error-rate=0.01,0.2@2m"),
+            of("error-rate", &[(0, Says::Number(0.01)), (120, Says::Number(0.2))])
+        );
+        assert_eq!(
+            metric("lag=nan,empty@1s,error@1h"),
+            of("lag", &[(0, Says::NotANumber), (1, Says::Empty), (3600, Says::Error)])
+        );
+        for text in
+            ["lag", "=1", "lag=", "lag=much", "lag=1@1m", "lag=1,2", "lag=1,2@2m,3@1m", "lag=1,2@soon"]
+        {
+            assert!(metric(text).is_err_and(|told| told.contains("expected")), "{text}");
         }
     }
 

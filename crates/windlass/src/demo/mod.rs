@@ -1,4 +1,4 @@
-//! `windlass demo`: a canary, and a bad version that is caught and reverted, for somebody who has nothing but this
+//! `windlass demo`: a canary, and a bad version that an analysis catches and reverts, for somebody who has nothing but this
 //! program. `story` is what happens, `player` plays it on any cluster, `screen` shows it; the cluster is in memory
 //! (`embedded`), or the testbed's real control plane (`real`).
 

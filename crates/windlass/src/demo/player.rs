@@ -8,9 +8,10 @@ use kube::api::{Patch, PatchParams, PostParams};
 use serde::de::DeserializeOwned;
 use serde_json::json;
 use tokio::time::{Instant, interval, sleep_until, timeout_at};
+use windlass_api::analysis::AnalysisTemplate;
 use windlass_api::rollout_plugin::RolloutPlugin;
 use windlass_controller::Clock;
-use windlass_engine::{Intent, Revision};
+use windlass_engine::Revision;
 use windlass_workloads::{PodView, ROLLOUT_LABEL};
 
 use super::screen::Screen;
@@ -95,9 +96,11 @@ async fn rest(
 async fn perform(reach: &Reach, deed: &Deed) -> Result<(), Failure> {
     match deed {
         Deed::Create => {
-            let (set, rollout) = MANIFEST.split_once("---\n").unwrap_or_default();
-            create::<StatefulSet>(reach, set).await?;
-            create::<RolloutPlugin>(reach, rollout).await
+            let mut documents = MANIFEST.split("---\n");
+            let mut next = || documents.next().unwrap_or_default();
+            create::<StatefulSet>(reach, next()).await?;
+            create::<AnalysisTemplate>(reach, next()).await?;
+            create::<RolloutPlugin>(reach, next()).await
         }
         Deed::SetImage(image) => {
             let containers = json!([{"name": NAME, "image": image}]);
@@ -109,10 +112,6 @@ async fn perform(reach: &Reach, deed: &Deed) -> Result<(), Failure> {
             })
         }
         Deed::Promote => act::ask_for_promotion(reach, NAME).await.map(drop),
-        Deed::Abort => {
-            let rollout = reach.rollout(NAME).await?;
-            act::ask_for(reach, &rollout, Intent::Abort).await.map(drop)
-        }
     }
 }
 
@@ -136,7 +135,6 @@ async fn is_over(reach: &Reach, end: &End, picture: &Picture) -> Result<bool, Fa
     Ok(match end {
         End::Healthy => verdict == Verdict::Healthy && is_taken(picture),
         End::NeedsPerson => verdict == Verdict::NeedsPerson,
-        End::Crashing => is_crashing(picture),
         End::Reverted => verdict == Verdict::Degraded && is_back(picture),
     })
 }
@@ -145,11 +143,6 @@ async fn is_over(reach: &Reach, end: &End, picture: &Picture) -> Result<bool, Fa
 fn is_taken(picture: &Picture) -> bool {
     let labels = picture.set.as_ref().and_then(|set| set.metadata.labels.as_ref());
     labels.is_some_and(|labels| labels.contains_key(ROLLOUT_LABEL))
-}
-
-fn is_crashing(picture: &Picture) -> bool {
-    let waits = picture.rollout.status.iter().flat_map(|status| &status.waits);
-    waits.flat_map(|wait| &wait.pods).any(|pod| pod.state.contains("CrashLoopBackOff"))
 }
 
 fn is_back(picture: &Picture) -> bool {

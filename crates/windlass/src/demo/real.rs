@@ -25,6 +25,16 @@ const HELP: &str = "\
 In a clone of the repository: make demo-real (the first time about 7 minutes, to build it)
 Elsewhere: WINDLASS_TESTBED=FOLDER windlass demo --real, with the folder that testbed/build has printed";
 
+/// What the controller looks for when it starts is there.
+const ESTABLISHED: [&str; 6] = [
+    "wait",
+    "--for=condition=Established",
+    "crd/rolloutplugins.argoproj.io",
+    "crd/analysistemplates.argoproj.io",
+    "crd/clusteranalysistemplates.argoproj.io",
+    "crd/analysisruns.argoproj.io",
+];
+
 /// A real control plane, and the controller.
 pub(super) struct Real {
     testbed: Child,
@@ -57,8 +67,7 @@ impl Real {
         let (mut testbed, ready) = testbed(&programs).await?;
         let kubectl = Kubectl { program: programs.join("kubectl"), kubeconfig: &ready.kubeconfig };
         kubectl.run(&["apply", "-f", "-"], &manifests::without_controller()?).await?;
-        let established = ["wait", "--for=condition=Established", "crd/rolloutplugins.argoproj.io"];
-        kubectl.run(&established, "").await?;
+        kubectl.run(&ESTABLISHED, "").await?;
         let token = kubectl.run(&["create", "token", "windlass", "--namespace", "windlass"], "").await?;
         let settings = Settings {
             scope: Scope::Cluster,

@@ -27,6 +27,7 @@ impl Axis {
         let mut moments: Vec<Seconds> = pods
             .chain(deeds.map(|entry| entry.at))
             .chain(story.steps.iter().map(|step| step.at))
+            .chain(story.analyses.iter().flat_map(|analysis| [analysis.from, analysis.to]))
             .chain([Seconds::default(), story.end.at])
             .collect();
         moments.sort_unstable();

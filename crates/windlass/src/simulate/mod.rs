@@ -1,9 +1,11 @@
 //! `simulate`: plays a rollout of the files in a cluster in memory, and says what happened and whether it went well.
 //!
-//! `setting` turns files and flags into a play; the simulator plays it; `story` is what happened, told from the change
-//! of the template on; `verdict` judges it; `text`, `picture` and `svg` show it. All of them are pure.
+//! `setting` turns files and flags into a play, `metrics` what is measured in it; the simulator plays it; `story` is what happened, told from the change
+//! of the template on, `analyses` those of it; `verdict` judges it; `text`, `picture` and `svg` show it. All of them are pure.
 
+mod analyses;
 mod axis;
+mod metrics;
 mod picture;
 mod setting;
 mod story;

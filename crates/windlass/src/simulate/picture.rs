@@ -1,12 +1,14 @@
 //! The picture of a run for the terminal: a row for each pod, a column for each stretch of time.
 
+use std::collections::BTreeMap;
 use std::fmt::Write as _;
 
 use anstyle::Style;
 
+use super::analyses::Analysis;
 use super::axis::Axis;
 use super::story::{PodLife, Span, State, Story, Version};
-use crate::kubectl::render::{BAD, BUSY, FAINT, GOOD, HELD, paint};
+use crate::kubectl::render::{BAD, BUSY, DONE, FAILED, FAINT, GOOD, HELD, paint};
 
 /// Columns of the picture, beside the names.
 const COLUMNS: usize = 90;
@@ -29,15 +31,20 @@ pub(super) fn picture(story: &Story) -> String {
     let axis = Axis::of(story);
     let share = story.pods.len().div_ceil(ROWS).max(1);
     let rows: Vec<(String, &[PodLife])> = story.pods.chunks(share).map(|pods| (name(pods), pods)).collect();
-    let width = rows.iter().map(|(name, _)| name.chars().count()).max().unwrap_or_default();
+    let measured = measured(story, &axis);
+    let names = rows.iter().map(|(name, _)| name).chain(measured.iter().map(|(name, _)| name));
+    let width = names.map(|name| name.chars().count()).max().unwrap_or_default();
     let mut text = String::new();
     for (name, pods) in &rows {
         let _ = writeln!(text, "{name:>width$} {}", cells(pods, &axis));
     }
+    for (name, cells) in &measured {
+        let _ = writeln!(text, "{name:>width$} {}", cells.trim_end());
+    }
     let _ = writeln!(text, "{:width$} {}", "", steps(story, &axis));
     let end = story.end.at.stamp();
     let _ = writeln!(text, "{:width$} +00:00:00{end:>room$}", "", room = COLUMNS - 9);
-    text.push_str(&legend(!axis.shortened.is_empty()));
+    text.push_str(&legend(!axis.shortened.is_empty(), !measured.is_empty()));
     text
 }
 
@@ -91,6 +98,41 @@ fn cells(pods: &[PodLife], axis: &Axis) -> String {
     text
 }
 
+/// A row for each place where something is measured, with what it came to at its end.
+fn measured(story: &Story, axis: &Axis) -> Vec<(String, String)> {
+    let mut rows: BTreeMap<Option<usize>, Vec<&Analysis>> = BTreeMap::new();
+    for analysis in &story.analyses {
+        rows.entry(analysis.step).or_default().push(analysis);
+    }
+    let row = |(step, analyses): (Option<usize>, Vec<&Analysis>)| {
+        let name = step.map_or_else(|| "background".to_owned(), |step| format!("analysis {step}"));
+        let mut cells: Vec<Option<(Style, &str)>> = vec![None; COLUMNS];
+        for analysis in analyses {
+            let (first, last) = (column(axis.place(analysis.from)), column(axis.end(analysis.to)));
+            cells[first..=last.max(first)].fill(Some(MEASURES));
+            if let Some(verdict) = &analysis.verdict {
+                cells[last.max(first)] = Some(verdict_look(verdict));
+            }
+        }
+        let shown = cells
+            .iter()
+            .map(|cell| cell.map_or_else(|| " ".to_owned(), |(style, letter)| paint(style, letter)));
+        (name, shown.collect::<String>())
+    };
+    rows.into_iter().map(row).collect()
+}
+
+/// How measuring is drawn.
+const MEASURES: (Style, &str) = (BUSY, "-");
+
+fn verdict_look(verdict: &str) -> (Style, &'static str) {
+    match verdict {
+        "Successful" => (GOOD, DONE),
+        "Failed" => (BAD, FAILED),
+        _ => (HELD, "?"),
+    }
+}
+
 /// The number of each step where it begins, as far as there is room.
 fn steps(story: &Story, axis: &Axis) -> String {
     let mut line = String::new();
@@ -105,7 +147,7 @@ fn steps(story: &Story, axis: &Axis) -> String {
     line
 }
 
-fn legend(shortened: bool) -> String {
+fn legend(shortened: bool, measured: bool) -> String {
     let entry = |version, state, words: &str| {
         let (style, letter) = look(version, state);
         format!("{} {words}", paint(style, letter))
@@ -121,5 +163,19 @@ fn legend(shortened: bool) -> String {
     if shortened {
         entries.push(paint(FAINT, "(long waits are drawn short)"));
     }
-    format!("{}\n", entries.join("   "))
+    let mut legend = format!("{}\n", entries.join("   "));
+    if measured {
+        let verdict = |verdict, words: &str| {
+            let (style, letter) = verdict_look(verdict);
+            format!("{} {words}", paint(style, letter))
+        };
+        let entries = [
+            format!("{} measuring", paint(MEASURES.0, MEASURES.1)),
+            verdict("Successful", "passed"),
+            verdict("Failed", "failed"),
+            verdict("Inconclusive", "undecided"),
+        ];
+        let _ = writeln!(legend, "{}", entries.join("   "));
+    }
+    legend
 }

@@ -14,6 +14,7 @@ use windlass_sim::start::Start;
 use windlass_sim::{Attendance, Resource};
 use windlass_workloads::Holder;
 
+use super::metrics::Measured;
 use super::story::Seconds;
 use crate::cli::{Image, SimulateArguments};
 use crate::failure::Failure;
@@ -81,15 +82,18 @@ impl Setting {
         let steps = step_words(&facts.rollout);
         let (change, template) = change(&facts, arguments.image.as_ref())?;
         let holder = Holder::from(arguments.hold);
+        let measured = Measured { facts: &facts, manifests };
+        let mut agenda = agenda(arguments, &pods)?;
+        agenda.extend(measured.agenda(&arguments.metric)?);
         let pace = Pace { start: signed(arguments.pod_start), stop: signed(arguments.pod_stop) };
         Ok(Self {
-            start: start(&facts, &report, holder, arguments.seed)?,
+            start: start(&measured, &report, holder, arguments.seed)?,
             attendance: Attendance {
                 template,
                 pace,
                 approve_after: arguments.approve_after,
                 abort_at: abort_at(arguments.abort_at, &steps)?,
-                agenda: agenda(arguments, &pods)?,
+                agenda,
                 limit: LIMIT,
             },
             assumed: Assumed {
@@ -142,7 +146,13 @@ fn wrong_words(report: &Report) -> String {
     told.collect::<Vec<_>>().join("\n       ")
 }
 
-fn start(facts: &Facts, report: &Report, holder: Holder, seed: Option<u64>) -> Result<Start, Failure> {
+fn start(
+    measured: &Measured<'_>,
+    report: &Report,
+    holder: Holder,
+    seed: Option<u64>,
+) -> Result<Start, Failure> {
+    let facts = measured.facts;
     let namespace = &report.rollout.namespace;
     let mut set = facts.set.clone();
     set.status = None;
@@ -152,10 +162,12 @@ fn start(facts: &Facts, report: &Report, holder: Holder, seed: Option<u64>) -> R
     for budget in &facts.budgets {
         more.push((Resource::Budgets, placed(budget, namespace)?));
     }
+    more.extend(measured.belongings(namespace));
     Ok(Start {
         set: placed(&set, namespace)?,
         rollout: placed(&facts.rollout, namespace)?,
         more,
+        samples: Vec::new(),
         managed: true,
         holder,
         nodes: NODES,

@@ -6,8 +6,9 @@ use std::collections::BTreeMap;
 use jiff::{SignedDuration, Timestamp};
 use serde::{Serialize, Serializer};
 use windlass_api::rollout_plugin::{RolloutPlugin, RolloutPluginStatus};
-use windlass_sim::{Attended, Happening, Over, PodState, Resource};
+use windlass_sim::{AnalysisState, Attended, Happening, Over, PodState, Resource};
 
+use super::analyses::{Analysis, analyses};
 use super::setting::{Assumed, Change, Setting};
 use crate::plan::Subject;
 
@@ -44,6 +45,9 @@ pub(super) struct Story {
     pub(super) down_since: Option<Seconds>,
     pub(super) steps: Vec<StepBegin>,
     pub(super) pods: Vec<PodLife>,
+    /// What was measured.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub(super) analyses: Vec<Analysis>,
     pub(super) timeline: Vec<Entry>,
     /// What was asked for, but the run ended before.
     pub(super) missed: Vec<String>,
@@ -181,6 +185,8 @@ pub(super) enum What {
     Partition { partition: Option<i64> },
     /// The rollout says something else.
     Rollout { phase: String, step: String, message: String },
+    /// An analysis began, or came to its verdict.
+    Analysis { analysis: String, step: Option<usize>, state: AnalysisState },
     /// An event was told.
     Event { reason: String, note: String },
     /// Somebody did something, or something befell a pod.
@@ -205,6 +211,7 @@ impl Story {
             down_since,
             steps: steps(&setting.steps, &timeline),
             pods,
+            analyses: analyses(&timeline, end),
             timeline,
             missed: attended.missed.iter().map(ToString::to_string).collect(),
         }
@@ -249,6 +256,9 @@ fn what(happening: &Happening, began: Timestamp) -> What {
             step: step.clone(),
             message: since_the_change(message, began),
         },
+        Happening::Analysis { name, step, state } => {
+            What::Analysis { analysis: name.clone(), step: step.map(|step| step + 1), state: state.clone() }
+        }
         Happening::Told { reason, note } => {
             What::Event { reason: reason.clone(), note: since_the_change(note, began) }
         }

@@ -38,6 +38,7 @@ fn colour(version: Version, state: State) -> Option<&'static str> {
 pub(super) fn svg(story: &Story, verdict: &Verdict) -> String {
     let mut drawing = Drawing::new(story);
     drawing.pods(story);
+    drawing.analyses(story);
     drawing.steps(story);
     drawing.shortened();
     drawing.axis(story);
@@ -59,7 +60,9 @@ struct Drawing {
 
 impl Drawing {
     fn new(story: &Story) -> Self {
-        let longest = story.pods.iter().map(|pod| pod.name.chars().count()).max().unwrap_or_default();
+        let measured = story.analyses.iter().map(|it| if it.step.is_none() { 10 } else { 11 });
+        let names = story.pods.iter().map(|pod| pod.name.chars().count());
+        let longest = names.chain(measured).max().unwrap_or_default();
         let count = story.pods.len().max(1);
         Self {
             axis: Axis::of(story),
@@ -125,6 +128,31 @@ impl Drawing {
             }
         }
         self.bottom = TOP + self.row * as_float(story.pods.len()) + 4.0;
+    }
+
+    /// A thin bar for each analysis, in the colour of its verdict; those of one place share a row.
+    fn analyses(&mut self, story: &Story) {
+        const ROW: f64 = 16.0;
+        let mut places: Vec<Option<usize>> = Vec::new();
+        for analysis in &story.analyses {
+            let row = places.iter().position(|place| *place == analysis.step).unwrap_or_else(|| {
+                places.push(analysis.step);
+                places.len() - 1
+            });
+            let y = self.bottom + ROW * as_float(row);
+            let name =
+                analysis.step.map_or_else(|| "background".to_owned(), |step| format!("analysis {step}"));
+            let (from, to, left) = (self.x(analysis.from), self.end_x(analysis.to), self.left - 10.0);
+            let fill = match analysis.verdict.as_deref() {
+                Some("Successful") => "#3a8f5c",
+                Some("Failed") => "#c0392b",
+                Some(_) => "#c9a227",
+                None => FAINT,
+            };
+            self.text(left, y + ROW / 2.0 + 4.0, 12, "end", FAINT, &name);
+            self.rect(from, y + 5.0, (to - from).max(3.0), ROW - 10.0, fill);
+        }
+        self.bottom += ROW * as_float(places.len());
     }
 
     /// A numbered line where each step begins.

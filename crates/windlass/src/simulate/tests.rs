@@ -114,6 +114,69 @@ fn a_budget_that_breaks_is_told_and_ends_badly() {
     );
 }
 
+/// Five pods: 20, an analysis of error-rate, 60, pause 10m, 100; and replica-lag beside them from step 2 on.
+fn checked(flags: &str) -> Simulated {
+    let flags = format!("--image app:v2 {flags}");
+    tried(manifest("checked"), &flags).unwrap_or_else(|failure| panic!("{flags}: {failure}"))
+}
+
+#[test]
+fn analyses_that_pass_let_a_run_go_on() {
+    let simulated = checked("--metric error-rate=0.01 --metric replica-lag=2");
+    assert!(simulated.verdict.is_good());
+    insta::assert_snapshot!("checked_text", text(&simulated));
+    insta::assert_snapshot!("checked_svg", shown(&simulated, SimulateOutput::Svg));
+    let analyses = &json(&simulated)["analyses"];
+    assert_eq!((&analyses[0]["step"], &analyses[0]["verdict"]), (&Value::Null, &"Successful".into()));
+    assert_eq!((&analyses[1]["step"], &analyses[1]["verdict"]), (&2.into(), &"Successful".into()));
+}
+
+#[test]
+fn a_metric_that_turns_bad_in_a_pause_puts_everything_back() {
+    let simulated = checked("--metric error-rate=0.01 --metric replica-lag=2,90@5m");
+    assert!(!simulated.verdict.is_good());
+    assert_eq!(json(&simulated)["end"]["outcome"], "aborted");
+    insta::assert_snapshot!("turned_bad_text", text(&simulated));
+}
+
+#[test]
+fn a_metric_that_nobody_can_read_makes_the_run_stand_still_while_it_is_measured() {
+    let simulated = checked("--metric error-rate=nan --metric replica-lag=2");
+    assert_eq!(json(&simulated)["end"]["outcome"], "standsStill");
+    insta::assert_snapshot!("unreadable_text", text(&simulated));
+}
+
+#[test]
+fn a_metric_that_is_never_measured_is_given_up_in_time() {
+    let mut source = manifest("checked");
+    let (once, retried) = ("templates:\n          - templateName: errors", "onError: retry");
+    assert!(source.text.contains(once));
+    source.text = source.text.replace(once, &format!("{retried}\n          {once}"));
+    let simulated = tried(source, "--metric error-rate=error --metric replica-lag=2")
+        .unwrap_or_else(|failure| panic!("{failure}"));
+    assert_eq!(json(&simulated)["end"]["outcome"], "standsStill");
+}
+
+#[test]
+fn what_cannot_be_measured_is_told_with_how_to_give_it() {
+    let mut lost = manifest("checked");
+    lost.text = lost.text.replace("templateName: errors", "templateName: erors");
+    let rows = [
+        (manifest("checked"), ""),
+        (manifest("checked"), "--metric error-rate=0.01"),
+        (manifest("checked"), "--metric error-rate=0.01 --metric replica-lag=1 --metric latency=1"),
+        (web(), "--metric error-rate=0.01"),
+        (lost, "--metric error-rate=0.01 --metric replica-lag=1"),
+    ];
+    let mut told = String::new();
+    for (source, flags) in rows {
+        let name = source.name.clone();
+        let failure = tried(source, flags).err().unwrap_or_else(|| panic!("{name} {flags} was played"));
+        let _ = writeln!(told, "{name} {flags}\n  {}: {failure}", failure.code());
+    }
+    insta::assert_snapshot!("not_measured", told);
+}
+
 #[test]
 fn a_rollout_that_is_paused_never_begins() {
     let mut source = web();

@@ -4,6 +4,7 @@ use std::fmt::Write as _;
 
 use windlass_engine::duration_words;
 
+use super::analyses::state_words as state_words_of_analysis;
 use super::picture::picture;
 use super::setting::{Assumed, Change};
 use super::story::{Entry, Outcome, Seconds, State, Story, Version, What};
@@ -13,8 +14,18 @@ use crate::kubectl::render::{BAD, BOLD, DONE, FAILED, FAINT, GOOD, WIDTH, fact, 
 /// More pods than this that become ready one after the other are told in one line.
 const TOLD_ONE_BY_ONE: usize = 3;
 /// Events that say what the rollout's own state says better.
-const SAID_ALREADY: [&str; 4] =
-    ["RolloutPluginProgressing", "RolloutPluginPaused", "RolloutPluginResumed", "RolloutPluginCompleted"];
+const SAID_ALREADY: [&str; 8] = [
+    "RolloutPluginProgressing",
+    "RolloutPluginPaused",
+    "RolloutPluginResumed",
+    "RolloutPluginCompleted",
+    "AnalysisRunRunning",
+    "AnalysisRunSuccessful",
+    "AnalysisRunError",
+    "InconclusiveAnalysisRun",
+];
+/// How the event of an abort begins that an analysis has brought about; why is told with the analysis.
+const BY_ANALYSIS: [&str; 2] = ["Step-based analysis phase", "Background analysis phase"];
 
 pub(super) fn text(story: &Story, verdict: &Verdict) -> String {
     let mut text = format!("{}\n\n", paint(BOLD, &wrap(&title(story), WIDTH, "  ")));
@@ -136,7 +147,7 @@ impl Teller {
                     self.state = words;
                 }
             }
-            What::Event { .. } | What::Deed { .. } => {
+            What::Analysis { .. } | What::Event { .. } | What::Deed { .. } => {
                 if let Some(words) = mark_words(&entry.what) {
                     self.line(entry.at, &words);
                 }
@@ -207,6 +218,10 @@ fn state_words(story: &Story, phase: &str, step: &str) -> String {
 pub(super) fn mark_words(what: &What) -> Option<String> {
     match what {
         What::Deed { deed } => Some(deed_words(deed)),
+        What::Analysis { step, state, .. } => state_words_of_analysis(*step, state),
+        What::Event { note, .. } if BY_ANALYSIS.iter().any(|by| note.starts_with(by)) => {
+            Some("the rollout aborts by itself".to_owned())
+        }
         What::Event { reason, note } if !SAID_ALREADY.contains(&reason.as_str()) => Some(note.clone()),
         What::Event { .. } | What::Pod { .. } | What::Partition { .. } | What::Rollout { .. } => None,
     }
@@ -217,9 +232,10 @@ fn deed_words(deed: &str) -> String {
     match deed {
         "promote" => "a person promotes".to_owned(),
         "abort" => "a person aborts".to_owned(),
-        other => match other.strip_prefix("pod ").and_then(|rest| rest.split_once(' ')) {
-            Some((pod, how)) => format!("{pod} is made to {}", behaviour_words(how)),
-            None => other.to_owned(),
+        other => match other.split_once(' ').and_then(|(what, rest)| Some((what, rest.split_once(' ')?))) {
+            Some(("pod", (pod, how))) => format!("{pod} is made to {}", behaviour_words(how)),
+            Some(("metric", (metric, says))) => format!("{metric} says {says} from now on"),
+            _ => other.to_owned(),
         },
     }
 }

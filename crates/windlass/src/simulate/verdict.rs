@@ -1,10 +1,13 @@
 //! Whether a run went well: the budgets that were stated, the invariants of Windlass, and the end. Pure.
 
+use std::collections::BTreeMap;
+
 use jiff::SignedDuration;
 use serde::Serialize;
 use windlass_engine::duration_words;
 use windlass_sim::Attended;
 
+use super::analyses::Analysis;
 use super::setting::LIMIT;
 use super::story::{Outcome, Seconds, Story};
 use crate::cli::SimulateArguments;
@@ -47,6 +50,7 @@ impl Verdict {
             let allowed = SignedDuration::try_from(allowed).unwrap_or(SignedDuration::MAX);
             took(story, allowed)
         }));
+        checks.extend(analysed(story));
         checks.extend(INVARIANTS.map(|(rule, says)| kept(attended, rule, says)));
         for rule in attended.outcome.violations.iter().map(|violation| violation.rule) {
             if checks.iter().all(|check| check.code != rule) {
@@ -98,6 +102,15 @@ fn ended(story: &Story, attended: &Attended, abort_at: Option<u32>) -> Check {
         }
     };
     Check { code: "end", good, says }
+}
+
+/// Every analysis that came to a verdict, if there was one: good if the last one of each place is.
+fn analysed(story: &Story) -> Option<Check> {
+    let last: BTreeMap<Option<usize>, &Analysis> =
+        story.analyses.iter().map(|analysis| (analysis.step, analysis)).collect();
+    let words: Vec<String> = last.values().map(|analysis| analysis.words()).collect();
+    let good = !last.values().any(|analysis| analysis.is_bad());
+    (!words.is_empty()).then(|| Check { code: "analyses", good, says: words.join("; ") })
 }
 
 fn unavailable(story: &Story, allowed: u32) -> Check {
