@@ -40,7 +40,8 @@ pub(crate) async fn measure(report: &mut Report) {
     let made = start.elapsed();
     let (before, since) = (processor_time(controller.pid()), Instant::now());
     until("the window is over", async || (since.elapsed() >= WINDOW).then_some(())).await;
-    let used = (processor_time(controller.pid()) - before).as_secs_f64() / since.elapsed().as_secs_f64();
+    let used =
+        processor_time(controller.pid()).saturating_sub(before).as_secs_f64() / since.elapsed().as_secs_f64();
     let memory = resident(controller.pid());
     let runs = api.list(&ListParams::default()).await.unwrap().items;
     drop(controller);

@@ -31,7 +31,7 @@ fn run(spec: serde_json::Value) -> Run {
     }
 }
 
-fn metric(name: &str, more: serde_json::Value) -> serde_json::Value {
+fn metric(name: &str, more: &serde_json::Value) -> serde_json::Value {
     let mut metric = json!({"name": name, "successCondition": "result < 0.1", "provider": {"web": {"url": "http://metrics/"}}});
     metric.as_object_mut().unwrap().extend(more.as_object().unwrap().clone());
     metric
@@ -75,7 +75,7 @@ fn value(number: f64) -> Reading {
 
 #[test]
 fn a_run_measures_as_often_as_it_should_and_ends() {
-    let mut run = run(json!({"metrics": [metric("errors", json!({"interval": "10s", "count": 2}))]}));
+    let mut run = run(json!({"metrics": [metric("errors", &json!({"interval": "10s", "count": 2}))]}));
     let first = run.look();
     assert_eq!(run.status.phase, Phase::Running);
     // Spread: runs that begin together do not ask together.
@@ -98,7 +98,7 @@ fn a_run_measures_as_often_as_it_should_and_ends() {
 
 #[test]
 fn a_bad_value_ends_the_run_and_what_comes_late_changes_nothing() {
-    let metrics = [metric("errors", json!({})), metric("latency", json!({}))];
+    let metrics = [metric("errors", &json!({})), metric("latency", &json!({}))];
     let mut run = run(json!({"metrics": metrics}));
     run.look();
     assert_eq!(run.open.len(), 2);
@@ -113,7 +113,7 @@ fn a_bad_value_ends_the_run_and_what_comes_late_changes_nothing() {
 
 #[test]
 fn an_answer_that_somebody_else_has_stored_meanwhile_is_not_counted_twice() {
-    let mut run = run(json!({"metrics": [metric("errors", json!({"interval": "10s", "count": 9}))]}));
+    let mut run = run(json!({"metrics": [metric("errors", &json!({"interval": "10s", "count": 9}))]}));
     run.look();
     run.now += SignedDuration::from_secs(1);
     run.look();
@@ -128,8 +128,9 @@ fn an_answer_that_somebody_else_has_stored_meanwhile_is_not_counted_twice() {
 
 #[test]
 fn a_run_that_makes_no_sense_is_over_before_anything_is_asked() {
-    let mut run =
-        run(json!({"metrics": [metric("errors", json!({"successCondition": "result <", "count": "many"}))]}));
+    let mut run = run(
+        json!({"metrics": [metric("errors", &json!({"successCondition": "result <", "count": "many"}))]}),
+    );
     let attended = run.look();
     assert!(attended.ask.is_empty());
     assert_eq!(run.status.phase, Phase::Error);
@@ -143,7 +144,7 @@ fn a_run_that_makes_no_sense_is_over_before_anything_is_asked() {
 
 #[test]
 fn a_run_that_is_ended_asks_nothing_more_and_is_over() {
-    let mut run = run(json!({"metrics": [metric("errors", json!({"interval": "10s"}))]}));
+    let mut run = run(json!({"metrics": [metric("errors", &json!({"interval": "10s"}))]}));
     run.after(1);
     run.spec.terminate = true;
     let attended = run.look();
@@ -184,7 +185,7 @@ fn a_measurement_that_takes_longer_is_ended_with_its_run() {
 #[test]
 fn a_finished_run_says_when_it_is_to_be_deleted() {
     let mut run =
-        run(json!({"metrics": [metric("errors", json!({}))], "ttlStrategy": {"secondsAfterSuccess": 60}}));
+        run(json!({"metrics": [metric("errors", &json!({}))], "ttlStrategy": {"secondsAfterSuccess": 60}}));
     run.look();
     run.answer("errors", value(0.01));
     let over = run.look();

@@ -1,6 +1,7 @@
 //! The provider `job`: a Kubernetes Job for each measurement, which says by itself whether it went well.
 
 use std::collections::BTreeMap;
+use std::hash::{DefaultHasher, Hash, Hasher};
 
 use jiff::{SignedDuration, Timestamp};
 use k8s_openapi::api::batch::v1::Job;
@@ -46,14 +47,8 @@ pub(crate) fn made(question: &Question, metric: &str, settings: &Value) -> Resul
     }
     let mut job: Job =
         serde_json::from_value(job).map_err(|error| format!("the job cannot be read: {error}"))?;
-    let mut name = format!("{}.{metric}.{}", run.uid, question.number + 1);
-    if name.len() > LONGEST_NAME {
-        let end = format!(".{}", question.number + 1);
-        name.truncate(LONGEST_NAME - end.len());
-        name += &end;
-    }
     let metadata = &mut job.metadata;
-    metadata.name = Some(name.to_lowercase());
+    metadata.name = Some(name_of(&run.uid, metric, question.number + 1));
     metadata.namespace = Some(run.namespace.clone());
     metadata.labels.get_or_insert_default().insert(RUN_UID_LABEL.to_owned(), run.uid.clone());
     let annotations = metadata.annotations.get_or_insert_default();
@@ -68,6 +63,23 @@ pub(crate) fn made(question: &Question, metric: &str, settings: &Value) -> Resul
         block_owner_deletion: Some(true),
     }]);
     Ok(job)
+}
+
+/// The name of the Job for the so many-th measurement of a metric, as upstream. Where the name of the metric is too long or
+/// is none for a Job, a hash tells it from others that look alike.
+fn name_of(run_uid: &str, metric: &str, number: u32) -> String {
+    let plain = format!("{run_uid}.{metric}.{number}");
+    let fits = |letter: char| matches!(letter, 'a'..='z' | '0'..='9' | '-' | '.');
+    if plain.len() <= LONGEST_NAME && plain.chars().all(fits) {
+        return plain;
+    }
+    let mut hasher = DefaultHasher::new();
+    metric.hash(&mut hasher);
+    let end = format!("-{:08x}.{number}", hasher.finish() & 0xffff_ffff);
+    let like = |letter: char| if fits(letter) { letter } else { '-' };
+    let mut begin: String = format!("{run_uid}.{}", metric.to_lowercase()).chars().map(like).collect();
+    begin.truncate(LONGEST_NAME - end.len());
+    format!("{}{end}", begin.trim_end_matches(['-', '.']))
 }
 
 /// A Job was made: it takes longer.
@@ -145,5 +157,34 @@ pub(crate) fn judged(
             Reading::Verdict { phase: Phase::Inconclusive, message, metadata }
         }
         None => later(metadata, now),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const UID: &str = "88a2ffe3-5e21-4909-8a63-65df6886f18f";
+
+    #[test]
+    fn each_measurement_of_each_metric_has_a_job_of_its_own_name() {
+        assert_eq!(name_of(UID, "smoke", 1), format!("{UID}.smoke.1"));
+        let long = "replication-lag-of-the-standby-in-zone-";
+        let names = [
+            name_of(UID, &format!("{long}a"), 1),
+            name_of(UID, &format!("{long}b"), 1),
+            name_of(UID, &format!("{long}b"), 12),
+            name_of(UID, "Error Rate", 1),
+            name_of(UID, "error_rate", 1),
+        ];
+        let different: std::collections::BTreeSet<&String> = names.iter().collect();
+        assert_eq!(different.len(), names.len(), "{names:?}");
+        for name in &names {
+            assert!(name.len() <= LONGEST_NAME, "{name}");
+            assert!(
+                name.chars().all(|it| it.is_ascii_lowercase() || it.is_ascii_digit() || "-.".contains(it)),
+                "{name}"
+            );
+        }
     }
 }
