@@ -1,4 +1,4 @@
-//! Beside Argo Rollouts: its definition of AnalysisRuns has no status of its own, and ours must do without one there.
+//! Beside Argo Rollouts: its definition of runs of analyses has no status of its own, and ours must do without one there.
 
 use windlass_api::analysis::Phase;
 use windlass_bed::{User, bed, run, test, windlass_command};

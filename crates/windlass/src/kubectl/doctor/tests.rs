@@ -285,7 +285,7 @@ fn a_controller_without_any_right_is_said_in_one_line() {
     assert_eq!(wrong.len(), 1);
     assert_eq!(
         wrong[0].message,
-        "system:serviceaccount:windlass:windlass has none of the 48 rights that the controller needs in namespace shop"
+        "system:serviceaccount:windlass:windlass has none of the 45 rights that the controller needs in namespace shop"
     );
 }
 
