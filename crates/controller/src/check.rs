@@ -5,6 +5,7 @@ use std::collections::BTreeSet;
 
 use serde_json::Value;
 use windlass_analysis::compose::{About, Ends, compose};
+use windlass_analysis::templates::closure;
 use windlass_api::analysis::{AnalysisRun, AnalysisRunSpec};
 use windlass_api::rollout_plugin::{RolloutAnalysis, RolloutPlugin};
 use windlass_api::{Asked, Front};
@@ -36,7 +37,7 @@ pub(crate) fn obstacles(
             CheckPlace::Stage(stage) => format!("spec.strategy.canary.steps[{stage}].analysis"),
             CheckPlace::Background => "spec.strategy.canary.analysis".to_owned(),
         };
-        let found = match unwatched(caches, analysis) {
+        let found = match unwatched(caches, index, rollout, analysis) {
             Some(problem) => vec![problem],
             None => spec_of(index, rollout, place, analysis, seen).err().unwrap_or_default(),
         };
@@ -46,7 +47,12 @@ pub(crate) fn obstacles(
 }
 
 /// What this controller cannot see, and therefore cannot do.
-fn unwatched(caches: &Caches, analysis: &RolloutAnalysis) -> Option<String> {
+fn unwatched(
+    caches: &Caches,
+    index: &Index,
+    rollout: &RolloutPlugin,
+    analysis: &RolloutAnalysis,
+) -> Option<String> {
     if !caches.watches(Kind::AnalysisRuns) || !caches.watches(Kind::Templates) {
         return Some(
             "the kinds AnalysisRun and AnalysisTemplate are not installed in this cluster: install them \
@@ -54,13 +60,17 @@ fn unwatched(caches: &Caches, analysis: &RolloutAnalysis) -> Option<String> {
                 .to_owned(),
         );
     }
-    let of_the_cluster = analysis.templates.iter().find(|template| template.cluster_scope)?;
-    (!caches.watches(Kind::ClusterTemplates)).then(|| {
-        format!(
-            "ClusterAnalysisTemplate {:?} cannot be read: this controller serves one namespace, or the kind is not installed",
-            of_the_cluster.template_name
-        )
-    })
+    if caches.watches(Kind::ClusterTemplates) {
+        return None;
+    }
+    let namespace = rollout.metadata.namespace.as_deref().unwrap_or_default();
+    let known = index.analyses().templates(namespace, &analysis.templates);
+    let wanted = closure(&analysis.templates, &known);
+    let of_the_cluster = wanted.iter().find(|template| template.cluster_scope)?;
+    Some(format!(
+        "ClusterAnalysisTemplate {:?} cannot be read: this controller serves one namespace, or the kind is not installed",
+        of_the_cluster.template_name
+    ))
 }
 
 fn spec_of(

@@ -2,6 +2,7 @@
 #![expect(clippy::unwrap_used, reason = "this is test code")]
 
 mod argo;
+mod cluster_template;
 mod policies;
 mod rights;
 mod server;
