@@ -298,3 +298,37 @@ fn while_a_check_cannot_be_begun_nothing_is_exposed_and_everything_can_be_put_ba
     driver.run();
     assert!(driver.world.on("B").is_empty());
 }
+
+/// A controller whose news is late: it remembers less than what another has done meanwhile.
+fn behind(mut driver: Driver, verdict: Verdict) -> Driver {
+    driver.world.conclude(verdict);
+    if let Some(run) = &mut driver.memo.run {
+        run.journey = Journey::Advancing { stage: 0, part: Part::Expose };
+        run.background = None;
+    }
+    driver
+}
+
+#[test]
+fn a_verdict_that_is_there_when_a_check_begins_is_heeded_in_the_same_look() {
+    let expected = [
+        (Verdict::Successful, "Working"),
+        (Verdict::Inconclusive, "AnalysisUndecided"),
+        (Verdict::Failed, "Working"),
+        (Verdict::Error, "AnalysisError"),
+    ];
+    for (verdict, code) in expected {
+        let mut driver = behind(checking(OnError::Retry), verdict);
+        let first = driver.look();
+        assert_eq!(Driver::codes(&first), [code], "{verdict:?}");
+    }
+}
+
+#[test]
+fn a_verdict_that_is_there_when_a_background_check_begins_is_heeded_in_the_same_look() {
+    for (verdict, code) in [(Verdict::Inconclusive, "AnalysisUndecided"), (Verdict::Failed, "Working")] {
+        let mut driver = behind(watched(OnError::Abort), verdict);
+        let first = driver.look();
+        assert_eq!(Driver::codes(&first)[0], code, "{verdict:?}");
+    }
+}

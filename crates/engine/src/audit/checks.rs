@@ -66,11 +66,12 @@ impl Look<'_> {
         if !by_check(is) || by_check(was) {
             return;
         }
-        let bad = |id: CheckId| {
-            let said = self.check(id).and_then(verdict);
-            matches!(said, Some(Verdict::Failed | Verdict::Error))
+        // The one that is blamed is of this run and is bad; the look may have come to it only now.
+        let blamed = |check: &&SeenCheck| {
+            is.blame.as_ref().is_some_and(|blame| blame.name == check.name) && check.id.run == was.started_at
         };
-        if self.plan.paused || !was.checks().any(bad) {
+        let bad = self.seen.checks.iter().find(blamed).and_then(verdict);
+        if self.plan.paused || !matches!(bad, Some(Verdict::Failed | Verdict::Error)) {
             found.push(Violation::AbortedUnproven);
         }
     }
@@ -84,10 +85,14 @@ impl Look<'_> {
             matches!(was.journey, Journey::Advancing { stage: at, part: Part::Hold { .. } } if at == stage);
         let decided = self.accepted(Intent::Promote)
             && was.undecided.as_ref().is_some_and(|undecided| undecided.place == place);
-        let passed = was
-            .checks()
-            .filter(|id| id.place == place)
-            .any(|id| self.check(id).and_then(verdict) == Some(Verdict::Successful));
+        // Also one that this look came to only now, because another has begun it.
+        let of_the_stage = |check: &&SeenCheck| check.id.run == was.started_at && check.id.place == place;
+        let passed = self
+            .seen
+            .checks
+            .iter()
+            .filter(of_the_stage)
+            .any(|check| verdict(check) == Some(Verdict::Successful));
         holds || decided || passed
     }
 

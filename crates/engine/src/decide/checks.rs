@@ -35,7 +35,11 @@ impl Pass<'_> {
             match verdict.meaning {
                 Meaning::Abort => return self.go_back_because(verdict),
                 Meaning::Ask => self.ask_a_person(verdict),
-                Meaning::Again(at) if at <= self.now => self.begin_again(verdict.id),
+                Meaning::Again(at) if at <= self.now => {
+                    self.begin_again(verdict.id);
+                    // The next attempt may be there already.
+                    return self.heed_checks();
+                }
                 Meaning::Pass | Meaning::Again(_) => {}
             }
         }
@@ -126,16 +130,23 @@ impl Pass<'_> {
         }
     }
 
-    /// The move that begins the check beside the stages, when its stage has come.
-    pub(super) fn begin_background(&mut self, stage: usize) -> Option<Step> {
-        self.plan
-            .background
-            .filter(|background| background.from <= stage && self.plan.obstacles.is_empty())?;
-        let Some(run) = &mut self.memo.run else { return None };
-        if run.background.is_none() {
-            run.background = Some(0);
-            self.announcements.push(Announcement::CheckBegan { place: CheckPlace::Background });
+    /// Whether the run listens to the check beside the stages from this stage on, and did not before. What that check
+    /// has said already is heeded at once: whoever knows less than another did meanwhile finds it there.
+    pub(super) fn listens_from_now_on(&mut self, stage: usize) -> bool {
+        let wanted = self.plan.background.is_some_and(|background| background.from <= stage);
+        let Some(run) = &mut self.memo.run else { return false };
+        if !wanted || run.background.is_some() || !self.plan.obstacles.is_empty() {
+            return false;
         }
+        run.background = Some(0);
+        self.announcements.push(Announcement::CheckBegan { place: CheckPlace::Background });
+        self.heed_checks();
+        true
+    }
+
+    /// The move that begins the check beside the stages, when its stage has come.
+    pub(super) fn begin_background(&self, stage: usize) -> Option<Step> {
+        self.plan.background.filter(|background| background.from <= stage)?;
         self.begin(CheckPlace::Background)
     }
 

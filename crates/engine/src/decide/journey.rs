@@ -60,6 +60,9 @@ impl Pass<'_> {
         if let Some(parked) = self.park() {
             return Some(parked);
         }
+        if self.listens_from_now_on(stage) {
+            return None;
+        }
         if let Some(begin) = self.begin_background(stage) {
             return Some(begin);
         }
@@ -96,6 +99,7 @@ impl Pass<'_> {
         if self.plan.stages[stage].check.is_some() {
             self.journey(Journey::Advancing { stage, part: Part::Check { attempt: 0, since: self.now } });
             self.announcements.push(Announcement::CheckBegan { place: CheckPlace::Stage(stage) });
+            self.heed_checks();
         } else if self.plan.stages[stage].hold.is_some() {
             self.begin_hold(stage);
         } else if is_last && exposed == self.seen.replicas() && !self.is_taken_over() {
