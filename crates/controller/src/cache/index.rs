@@ -48,9 +48,13 @@ impl Index {
         &self.analyses
     }
 
-    /// A run concerns itself and the rollout that controls it.
+    /// A run concerns itself; the rollout that controls it only when something else than a measurement is new: of those
+    /// there are many, and none of them says anything to a rollout before the verdict is in.
     pub(crate) fn keep_run(&mut self, run: Arc<AnalysisRun>) -> Vec<Job> {
-        let jobs = jobs_of(&run);
+        let before = self.analyses.run(&Key::of(&run.metadata)).cloned();
+        let of_the_rollout = before.is_none_or(|before| !says_the_same(&before, &run));
+        let mut jobs = jobs_of(&run);
+        jobs.retain(|job| of_the_rollout || matches!(job, Job::Analysis(_)));
         if self.analyses.keep_run(run) { jobs } else { Vec::new() }
     }
 
@@ -311,6 +315,20 @@ impl Index {
         }
         keys
     }
+}
+
+/// Whether two versions of a run say the same to the rollout that controls it.
+fn says_the_same(one: &AnalysisRun, other: &AnalysisRun) -> bool {
+    let status = |run: &AnalysisRun| {
+        run.status.as_ref().map(|status| (status.phase, status.message.clone(), status.completed_at))
+    };
+    let (mine, others) = (&one.metadata, &other.metadata);
+    status(one) == status(other)
+        && one.spec.terminate == other.spec.terminate
+        && mine.uid == others.uid
+        && mine.annotations == others.annotations
+        && mine.owner_references == others.owner_references
+        && mine.deletion_timestamp == others.deletion_timestamp
 }
 
 fn jobs_of(run: &AnalysisRun) -> Vec<Job> {
