@@ -332,3 +332,14 @@ fn a_verdict_that_is_there_when_a_background_check_begins_is_heeded_in_the_same_
         assert_eq!(Driver::codes(&first)[0], code, "{verdict:?}");
     }
 }
+
+#[test]
+fn a_check_that_was_taken_out_of_the_plan_does_not_hide_what_another_says() {
+    let background = Background { check: Check { on_error: OnError::Abort }, from: 0 };
+    let mut driver = under_way(plan(&[weight(20), check(OnError::Abort), weight(100)], Some(background)));
+    driver.world.conclude(Verdict::Inconclusive);
+    driver.plan.stages[1] = Stage { hold: Some(Hold::For(SignedDuration::from_mins(1))), ..Stage::default() };
+    let held = driver.look();
+    assert!(Driver::codes(&held).contains(&"AnalysisUndecided"), "{:?}", Driver::codes(&held));
+    assert_eq!(driver.world.on("B"), [4]);
+}

@@ -8,7 +8,7 @@ use crate::check::{
 };
 use crate::decision::{Announcement, Move};
 use crate::memo::{AbortCause, Journey, Part, Run};
-use crate::plan::{Check, OnError};
+use crate::plan::{Check, OnError, Plan};
 use crate::reason::{Reason, Wait};
 
 use super::{Pass, Step};
@@ -22,6 +22,14 @@ struct Heard {
     meaning: Meaning,
 }
 
+/// The check that a plan asks for at a place.
+fn check_at(plan: &Plan, place: CheckPlace) -> Option<Check> {
+    match place {
+        CheckPlace::Stage(stage) => plan.stages.get(stage).and_then(|stage| stage.check),
+        CheckPlace::Background => plan.background.map(|background| background.check),
+    }
+}
+
 impl Pass<'_> {
     /// Takes in the verdicts of the checks that the run listens to. While a person has paused the rollout nothing is
     /// concluded from them.
@@ -30,7 +38,8 @@ impl Pass<'_> {
             return;
         }
         let Some(run) = &self.memo.run else { return };
-        let heard: Vec<Heard> = run.checks().filter_map(|id| self.heard(id)).collect();
+        let asked_for = run.checks().filter(|id| check_at(self.plan, id.place).is_some());
+        let heard: Vec<Heard> = asked_for.filter_map(|id| self.heard(id)).collect();
         for verdict in heard {
             match verdict.meaning {
                 Meaning::Abort => return self.go_back_because(verdict),
@@ -47,12 +56,12 @@ impl Pass<'_> {
 
     /// What the plan does not ask for any more is not listened to, and nobody has to decide about it.
     pub(super) fn forget_checks(&mut self) {
-        let background = self.plan.background.is_some();
+        let plan = self.plan;
         let Some(run) = &mut self.memo.run else { return };
-        if !background {
+        if plan.background.is_none() {
             run.background = None;
         }
-        let listened = |place| run.checks().any(|id| id.place == place);
+        let listened = |place| run.checks().any(|id| id.place == place) && check_at(plan, place).is_some();
         if run.undecided.as_ref().is_some_and(|undecided| !listened(undecided.place)) {
             run.undecided = None;
         }
@@ -70,11 +79,7 @@ impl Pass<'_> {
     }
 
     fn policy(&self, place: CheckPlace) -> OnError {
-        let check: Option<Check> = match place {
-            CheckPlace::Stage(stage) => self.plan.stages.get(stage).and_then(|stage| stage.check),
-            CheckPlace::Background => self.plan.background.map(|background| background.check),
-        };
-        check.unwrap_or_default().on_error
+        check_at(self.plan, place).unwrap_or_default().on_error
     }
 
     fn go_back_because(&mut self, heard: Heard) {
