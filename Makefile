@@ -20,7 +20,7 @@ demo-real: build testbed ## The same on a real control plane
 	@demo/run $(ARGS)
 
 .PHONY: test
-test: lint testbed helm build ## Run everything: format, lints, licences, unit, property, golden and real-cluster tests
+test: lint testbed helm argo build ## Run everything: format, lints, licences, unit, property, golden and real-cluster tests
 	@tests/run
 
 .PHONY: conformance
@@ -56,6 +56,10 @@ testbed: ## Build the control plane (about 7 minutes the first time, nothing aft
 .PHONY: helm
 helm: ## Build Helm, which checks the chart (about 3 minutes the first time, nothing after)
 	@testbed/helm/build > /dev/null
+
+.PHONY: argo
+argo: ## Build the controller of Argo Rollouts, beside which Windlass is tried (about 5 minutes the first time, nothing after)
+	@testbed/argo/build > /dev/null
 
 .PHONY: manifests
 manifests: build testbed ## Write what is made from other files in manifests/ and charts/
