@@ -57,11 +57,23 @@ pub enum Settings {
     Kubernetes(Box<Kubernetes>),
 }
 
+/// The name of the provider of a metric, if it has exactly one.
+pub fn name(provider: &Json) -> Option<&str> {
+    match named(provider)[..] {
+        [(name, _)] => Some(name),
+        _ => None,
+    }
+}
+
+fn named(provider: &Json) -> Vec<(&String, &Json)> {
+    provider.as_object().into_iter().flatten().collect()
+}
+
 /// Reads the provider of a metric, which stands in `field`: there must be exactly one. Or everything that does not make
 /// sense.
 pub fn read(field: &str, provider: &Json) -> Result<Settings, Vec<Flaw>> {
     let flaw = |field: &str, what: String| Err(vec![Flaw { field: field.to_owned(), what }]);
-    let named: Vec<(&String, &Json)> = provider.as_object().into_iter().flatten().collect();
+    let named = named(provider);
     let (name, settings) = match named[..] {
         [one] => one,
         [] => return flaw(field, format!("no provider: name one of {}", served().join(", "))),

@@ -37,7 +37,7 @@ pub(crate) struct Served {
 }
 
 impl Served {
-    fn is(&self, run: &AnalysisRun) -> bool {
+    pub(crate) fn is(&self, run: &AnalysisRun) -> bool {
         let labels = run.metadata.labels.as_ref();
         match labels.and_then(|labels| labels.get(RUN_INSTANCE_LABEL)) {
             Some(name) => *name == self.name,
@@ -51,11 +51,11 @@ pub(crate) async fn look_at_run(context: &Context, key: &Key) -> Result<Option<I
     for _ in 0..WRITES_IN_A_ROW {
         let run = context.caches.read().analyses().run(key).cloned();
         let Some(run) = run.filter(|run| context.served.is(run)) else {
-            context.asked.forget(key);
+            forget(context, key);
             return Ok(None);
         };
         if run.metadata.deletion_timestamp.is_some() {
-            context.asked.forget(key);
+            forget(context, key);
             return Ok(None);
         }
         let object = Object::Analysis(key.clone());
@@ -70,6 +70,7 @@ pub(crate) async fn look_at_run(context: &Context, key: &Key) -> Result<Option<I
             Err(error @ WriteError::Gone { .. }) => {
                 // The watch will say the same; until then nobody looks at it again.
                 let jobs = context.caches.write().forget_run(key);
+                forget(context, key);
                 context.queue.add_all(jobs.into_iter().filter(|job| !matches!(job, Job::Analysis(_))));
                 tracing::debug!(%error, "the run is gone");
                 return Ok(None);
@@ -78,6 +79,12 @@ pub(crate) async fn look_at_run(context: &Context, key: &Key) -> Result<Option<I
         }
     }
     Ok(Some(Instant::now()))
+}
+
+/// Nothing is kept of a run that is gone, or somebody else's.
+fn forget(context: &Context, key: &Key) {
+    context.asked.forget(key);
+    context.metrics.forget_run(key);
 }
 
 enum Looked {
@@ -101,6 +108,7 @@ async fn look_once(context: &Context, key: &Key, run: &Arc<AnalysisRun>) -> Resu
         tracing::info!(namespace = key.namespace, run = key.name, "its time is over: deleted");
         context.writer.delete_run(run).await?;
         context.caches.write().forget_run(key);
+        forget(context, key);
         return Ok(Looked::Until(None));
     }
     if run.status.as_ref() != Some(&status) {

@@ -161,6 +161,7 @@ pub async fn run(
     );
     let context = context.named(settings.instance).watched_by(settings.witness);
     let context = Arc::new(context.serving_unnamed(installed.unnamed_are_ours(settings.standalone_runs)));
+    metrics.serves(context.served.clone());
     watch::spawn(&mut parts, &client, &settings.scope, &caches, &queue);
     guard::spawn(&mut parts, &client, &guard, move || watch::look_at_everything(&caches, &queue));
     for _ in 0..settings.workers.max(1) {

@@ -1,9 +1,11 @@
 //! Metrics under upstream's names. What can be read from the caches is read when somebody asks, so nothing can be
 //! forgotten or go stale.
 
+mod analyses;
+
 use std::fmt::{self, Debug};
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 use std::time::Duration;
 
 use prometheus_client::collector::Collector;
@@ -17,13 +19,15 @@ use prometheus_client::registry::Registry;
 use windlass_api::EventText;
 use windlass_api::rollout_plugin::RolloutPlugin;
 
-use crate::cache::{Caches, Key, is_served_by};
+use self::analyses::Analyses;
+use crate::analyse::Served;
+use crate::cache::{Caches, Job, Key, is_served_by};
 
 /// Upstream's buckets, in seconds.
 const BUCKETS: [f64; 5] = [0.01, 0.15, 0.25, 0.5, 1.0];
 
 #[derive(Clone, Debug, PartialEq, Eq, Hash, EncodeLabelSet)]
-struct RolloutLabels {
+struct ObjectLabels {
     namespace: String,
     name: String,
 }
@@ -36,25 +40,47 @@ struct EventLabels {
     reason: &'static str,
 }
 
+/// What is counted of the looks at one kind of object.
+struct Looks {
+    took: Family<ObjectLabels, Histogram>,
+    errors: Family<ObjectLabels, Counter>,
+}
+
+impl Default for Looks {
+    fn default() -> Self {
+        Self { took: Family::new_with_constructor(|| Histogram::new(BUCKETS)), errors: Family::default() }
+    }
+}
+
+impl Looks {
+    fn forget(&self, key: &Key) {
+        self.took.remove(&labels(key));
+        self.errors.remove(&labels(key));
+    }
+}
+
 /// What is counted as it happens.
 pub(crate) struct Metrics {
-    looks: Family<RolloutLabels, Histogram>,
-    errors: Family<RolloutLabels, Counter>,
+    rollouts: Looks,
+    runs: Looks,
     events: Family<EventLabels, Counter>,
     event_labels: Mutex<Vec<EventLabels>>,
     leads: AtomicBool,
     instance: Option<String>,
+    /// Known once the server was asked what is installed.
+    served: OnceLock<Served>,
 }
 
 impl Metrics {
     pub(crate) fn new(instance: Option<String>) -> Self {
         Self {
-            looks: Family::new_with_constructor(|| Histogram::new(BUCKETS)),
-            errors: Family::default(),
+            rollouts: Looks::default(),
+            runs: Looks::default(),
             events: Family::default(),
             event_labels: Mutex::default(),
             leads: AtomicBool::new(false),
             instance,
+            served: OnceLock::new(),
         }
     }
 
@@ -63,12 +89,30 @@ impl Metrics {
         self.leads.store(leads, Ordering::Relaxed);
     }
 
-    pub(crate) fn looked(&self, key: &Key, took: Duration) {
-        self.looks.get_or_create(&labels(key)).observe(took.as_secs_f64());
+    /// Which runs of analyses are told of.
+    pub(crate) fn serves(&self, served: Served) {
+        self.served.get_or_init(|| served);
     }
 
-    pub(crate) fn failed(&self, key: &Key) {
-        self.errors.get_or_create(&labels(key)).inc();
+    /// Only what is told of is counted: a workload is looked at when its rollout is gone.
+    fn looks(&self, job: &Job) -> Option<&Looks> {
+        match job {
+            Job::Rollout(_) => Some(&self.rollouts),
+            Job::Analysis(_) => Some(&self.runs),
+            Job::Workload(_) => None,
+        }
+    }
+
+    pub(crate) fn looked(&self, job: &Job, took: Duration) {
+        if let Some(looks) = self.looks(job) {
+            looks.took.get_or_create(&labels(job.key())).observe(took.as_secs_f64());
+        }
+    }
+
+    pub(crate) fn failed(&self, job: &Job) {
+        if let Some(looks) = self.looks(job) {
+            looks.errors.get_or_create(&labels(job.key())).inc();
+        }
     }
 
     pub(crate) fn told(&self, key: &Key, text: &EventText) {
@@ -85,10 +129,14 @@ impl Metrics {
         }
     }
 
+    /// A run of an analysis is gone: its series go with it.
+    pub(crate) fn forget_run(&self, key: &Key) {
+        self.runs.forget(key);
+    }
+
     /// A rollout is gone: its series go with it.
     pub(crate) fn forget(&self, key: &Key) {
-        self.looks.remove(&labels(key));
-        self.errors.remove(&labels(key));
+        self.rollouts.forget(key);
         let mut known = self.event_labels.lock().unwrap_or_else(PoisonError::into_inner);
         known.retain(|labels| {
             let gone = labels.namespace == key.namespace && labels.name == key.name;
@@ -105,9 +153,13 @@ impl Metrics {
         registry.register(
             "rolloutplugin_reconcile",
             "Time to look at a rollout, in seconds",
-            self.looks.clone(),
+            self.rollouts.took.clone(),
         );
-        registry.register("rolloutplugin_reconcile_error", "Failed writes", self.errors.clone());
+        let errors = self.rollouts.errors.clone();
+        registry.register("rolloutplugin_reconcile_error", "Failed writes", errors);
+        let help = "Time to look at a run of an analysis, in seconds";
+        registry.register("analysis_run_reconcile", help, self.runs.took.clone());
+        registry.register("analysis_run_reconcile_error", "Failed writes", self.runs.errors.clone());
         registry.register("rolloutplugin_events", "Events sent", self.events.clone());
         let leads = ConstGauge::new(i64::from(self.leads.load(Ordering::Relaxed)));
         registry.register(
@@ -117,14 +169,17 @@ impl Metrics {
         );
         let instance = self.instance.clone();
         registry.register_collector(Box::new(Rollouts { caches: Arc::clone(caches), instance }));
+        if let Some(served) = self.served.get().cloned() {
+            registry.register_collector(Box::new(Analyses { caches: Arc::clone(caches), served }));
+        }
         let mut text = String::new();
         encode(&mut text, &registry)?;
         Ok(text)
     }
 }
 
-fn labels(key: &Key) -> RolloutLabels {
-    RolloutLabels { namespace: key.namespace.clone(), name: key.name.clone() }
+fn labels(key: &Key) -> ObjectLabels {
+    ObjectLabels { namespace: key.namespace.clone(), name: key.name.clone() }
 }
 
 /// Reads one number off a rollout.

@@ -58,12 +58,22 @@ pub(crate) async fn look_at(context: &Context, job: Job) {
         Job::Analysis(key) => Box::pin(look_at_run(context, key)).await,
     };
     let look_again = conclude(context, &job, result);
-    if let Job::Rollout(key) = &job
-        && context.caches.read().rollout(key).is_some_and(|it| is_served_by(it, context.instance.as_ref()))
-    {
-        context.metrics.looked(key, started.elapsed());
+    if is_served(context, &job) {
+        context.metrics.looked(&job, started.elapsed());
     }
     context.queue.done(job, look_again);
+}
+
+/// What is gone, or somebody else's, is not counted: its series would stay for ever.
+fn is_served(context: &Context, job: &Job) -> bool {
+    let caches = context.caches.read();
+    match job {
+        Job::Rollout(key) => {
+            caches.rollout(key).is_some_and(|it| is_served_by(it, context.instance.as_ref()))
+        }
+        Job::Analysis(key) => caches.analyses().run(key).is_some_and(|run| context.served.is(run)),
+        Job::Workload(_) => false,
+    }
 }
 
 fn conclude(context: &Context, job: &Job, result: Result<Option<Instant>, WriteError>) -> Option<Instant> {
@@ -99,7 +109,7 @@ fn conclude(context: &Context, job: &Job, result: Result<Option<Instant>, WriteE
             tracing::warn!(namespace = key.namespace, rollout = key.name, %error, "trying again then");
         }
         WriteError::TooEarly { .. } | WriteError::Refused { .. } | WriteError::Unsure { .. } => {
-            context.metrics.failed(key);
+            context.metrics.failed(job);
             tracing::warn!(namespace = key.namespace, rollout = key.name, %error, failures, "write failed; trying again");
         }
     }

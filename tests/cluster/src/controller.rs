@@ -38,7 +38,7 @@ impl Launch {
         Self::unscoped(name).flags(&["--listen=none"])
     }
 
-    fn unscoped(name: &str) -> Self {
+    pub(crate) fn unscoped(name: &str) -> Self {
         Self {
             flags: Vec::new(),
             kubeconfig: bed().kubeconfig(User::Windlass).to_owned(),

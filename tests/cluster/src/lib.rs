@@ -17,6 +17,7 @@ mod election;
 mod ending;
 mod etcd;
 mod history;
+mod listening;
 pub mod manifests;
 mod prometheus;
 mod proxy;

@@ -76,6 +76,10 @@ impl Analyses {
         self.templates.forget(key);
     }
 
+    pub(crate) fn template(&self, key: &Key) -> Option<Arc<AnalysisTemplateSpec>> {
+        self.templates.get(key).cloned()
+    }
+
     pub(crate) fn has_template(&self, key: &Key) -> bool {
         self.templates.get(key).is_some()
     }

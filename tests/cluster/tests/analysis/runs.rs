@@ -45,6 +45,44 @@ async fn a_run_that_stands_alone_is_served_and_deleted_when_its_time_is_over() {
 }
 
 #[tokio::test]
+async fn metrics_tell_of_runs_and_templates_under_upstreams_names_and_go_with_them() {
+    let target = Scraped::start().await;
+    let prometheus = Prometheus::start(&[target.address]).await;
+    test("told", async |world| {
+        let controller = world.serve_metrics();
+        world.apply(&error_rate("errors", &prometheus, "interval: 1s, count: 2"));
+        let steps = ["{setWeight: 34}", &step("errors", ""), "{setWeight: 100}"];
+        let (_, revision) = changed(world, &manifests::rollout("web", &steps)).await;
+        target.set_error_rate(&revision, 0.0);
+        world.until_completed("web", &revision).await;
+        let namespace = &world.namespace;
+        let run = format!("namespace=\"{namespace}\",name=\"web-{revision}-1\"");
+        let template = format!("namespace=\"{namespace}\",name=\"errors\"");
+        let metric = "metric=\"errors\",type=\"Prometheus\"";
+        let text = controller.get("/metrics");
+        for line in [
+            format!("analysis_run_info{{{run},phase=\"Successful\",rollout=\"web\"}} 1"),
+            format!("analysis_run_metric_phase{{{run},{metric},dry_run=\"false\",phase=\"Successful\"}} 1"),
+            format!("analysis_run_metric_type{{{run},{metric}}} 1"),
+            format!("analysis_run_reconcile_count{{{run}}}"),
+            format!("analysis_template_info{{{template}}} 1"),
+            format!("analysis_template_metric_info{{{template},{metric}}} 1"),
+        ] {
+            assert!(text.contains(&line), "{line}\nis not in\n{text}");
+        }
+        world.kubectl(&["delete", "ar", "--all"]);
+        world.kubectl(&["delete", "at", "--all"]);
+        until("their series are gone", async || {
+            let text = controller.get("/metrics");
+            (text.contains("rolloutplugin_info{") && !text.contains(&run) && !text.contains(&template))
+                .then_some(())
+        })
+        .await;
+    })
+    .await;
+}
+
+#[tokio::test]
 async fn a_run_that_carries_anothers_name_is_left_alone() {
     let target = Scraped::start().await;
     let prometheus = Prometheus::start(&[target.address]).await;

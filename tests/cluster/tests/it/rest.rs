@@ -2,7 +2,7 @@
 
 use std::time::{Duration, Instant};
 
-use windlass_bed::{Controller, audit, bed, manifests, test, until};
+use windlass_bed::{audit, bed, manifests, test, until};
 
 const ROLLOUTS: usize = 100;
 const WINDOW: Duration = Duration::from_secs(30);
@@ -40,13 +40,9 @@ async fn a_hundred_healthy_rollouts_cause_no_write_in_thirty_seconds() {
 #[tokio::test]
 async fn health_readiness_and_metrics_are_served() {
     test("metrics", async |world| {
-        let port = std::net::TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap().port();
-        let address = format!("127.0.0.1:{port}");
-        world.kill_controller();
-        world.controller =
-            Some(Controller::start_with(&["--namespace", &world.namespace, "--listen", &address, "--leader-elect=false"], &world.namespace));
+        let controller = world.serve_metrics();
         world.healthy("web", 2, &["setWeight: 50", "pause: {}"]).await;
-        let get = |path: &str| http_get(&address, path);
+        let get = |path: &str| controller.get(path);
         assert!(get("/healthz").contains("200 OK"));
         assert!(get("/readyz").contains("200 OK"));
         let text = get("/metrics");
@@ -68,14 +64,4 @@ async fn health_readiness_and_metrics_are_served() {
         until("its series are gone", async || (!get("/metrics").contains("name=\"web\"")).then_some(())).await;
     })
     .await;
-}
-
-/// One request, without a client of its own.
-fn http_get(address: &str, path: &str) -> String {
-    use std::io::{Read, Write};
-    let Ok(mut stream) = std::net::TcpStream::connect(address) else { return String::new() };
-    write!(stream, "GET {path} HTTP/1.1\r\nHost: {address}\r\nConnection: close\r\n\r\n").unwrap();
-    let mut text = String::new();
-    stream.read_to_string(&mut text).unwrap();
-    text
 }
