@@ -7,7 +7,7 @@ use jiff::{SignedDuration, Timestamp};
 use windlass_api::analysis::{AnalysisRunSpec, AnalysisRunStatus, Measurement, Metric, MetricResult, Phase};
 
 use crate::compose::prepare;
-use crate::gauge::{About, Reading, RunIdentity};
+use crate::gauge::{About, Answer, Reading, RunIdentity};
 use crate::measurement::measurement;
 use crate::rules::{Flaw, Rules};
 use crate::schedule::{Due, agenda, expires};
@@ -23,7 +23,7 @@ pub struct Answered {
     /// When the answer came.
     pub answered_at: Timestamp,
     /// What was answered.
-    pub reading: Reading,
+    pub answer: Answer,
 }
 
 /// What a look at a run came to.
@@ -59,6 +59,8 @@ pub struct News<'a> {
     pub asked: &'a BTreeSet<String>,
     /// Whether a measurement that takes longer, known by what its provider said of it, may be over already.
     pub over: &'a dyn Fn(&BTreeMap<String, String>) -> bool,
+    /// Why a metric cannot be asked as things are, if it cannot: there is nobody yet to ask about.
+    pub obstacle: &'a dyn Fn(&Metric) -> Option<String>,
 }
 
 /// Looks at a run.
@@ -66,18 +68,18 @@ pub fn attend(
     run: &RunIdentity,
     spec: &AnalysisRunSpec,
     status: &AnalysisRunStatus,
-    News { answers, asked, over: may_be_over }: News<'_>,
+    News { answers, asked, over: may_be_over, obstacle }: News<'_>,
     now: Timestamp,
 ) -> Attended {
     let mut status = status.clone();
     if status.phase.is_completed() {
-        return over(spec, status, now);
+        return over(spec, status, answers, now);
     }
     let mut rules = match prepare(spec) {
         Ok(rules) => rules,
         Err(flaws) => {
             refuse(&mut status, &flaws, now);
-            return over(spec, status, now);
+            return over(spec, status, answers, now);
         }
     };
     for rules in &mut rules {
@@ -90,13 +92,42 @@ pub fn attend(
     }
     settle(&rules, &mut status, spec.terminate, now);
     if status.phase.is_completed() {
-        return over(spec, status, now);
+        return over(spec, status, answers, now);
     }
     let (mut due, wake) = agenda(&rules, &status, spec.terminate, now);
     due.extend(early(&rules, &status, may_be_over, &due, now));
-    let ask = due.into_iter().filter(|(index, _)| !asked.contains(&rules[*index].name));
-    let ask = ask.filter_map(|(index, due)| ask_for(&spec.metrics[index], &status, due)).collect();
-    Attended { status, ask, wake, expired: false }
+    due.retain(|(index, _)| !asked.contains(&rules[*index].name));
+    due.retain(|(index, due)| {
+        let obstacle = obstacle(&spec.metrics[*index]).filter(|_| matches!(due, Due::Measure(_)));
+        let is_clear = obstacle.is_none();
+        tell(&mut status, &rules[*index].name, obstacle.unwrap_or_default());
+        is_clear
+    });
+    let ask = due.into_iter().filter_map(|(index, due)| ask_for(&spec.metrics[index], &status, due));
+    Attended { ask: ask.collect(), status, wake, expired: false }
+}
+
+/// A metric that is under way tells why it is not asked, for as long as that is so.
+fn tell(status: &mut AnalysisRunStatus, metric: &str, message: String) {
+    let mut results = status.metric_results.iter_mut();
+    if let Some(result) = results.find(|it| it.name == metric && !it.phase.is_completed()) {
+        result.message = message;
+    }
+}
+
+/// What takes longer and was begun while the run came to its end: nobody waits for it, so it is ended.
+fn left_over(spec: &AnalysisRunSpec, status: &AnalysisRunStatus, answers: &[Answered]) -> Vec<Ask> {
+    let is_known = |metric: &str, metadata: &BTreeMap<String, String>| {
+        let mut results = status.metric_results.iter().filter(|result| result.name == metric);
+        results.any(|result| result.measurements.iter().any(|it| it.metadata == *metadata))
+    };
+    let ends = |answer: &Answered| {
+        let Reading::Later { metadata, .. } = &answer.answer.reading else { return None };
+        let metric = spec.metrics.iter().find(|metric| metric.name == answer.metric)?;
+        let about = About::Ended { metadata: metadata.clone() };
+        (!is_known(&answer.metric, metadata)).then(|| Ask { metric: metric.clone(), number: 0, about })
+    };
+    answers.iter().filter_map(ends).collect()
 }
 
 /// Measurements that take longer and are over sooner than was thought.
@@ -116,10 +147,11 @@ fn early(
     rules.iter().enumerate().filter_map(is_early).collect()
 }
 
-fn over(spec: &AnalysisRunSpec, status: AnalysisRunStatus, now: Timestamp) -> Attended {
+fn over(spec: &AnalysisRunSpec, status: AnalysisRunStatus, answers: &[Answered], now: Timestamp) -> Attended {
+    let ask = left_over(spec, &status, answers);
     let end = spec.ttl_strategy.as_ref().and_then(|strategy| expires(strategy, &status));
     let expired = end.is_some_and(|at| at <= now);
-    Attended { status, ask: Vec::new(), wake: end.filter(|_| !expired), expired }
+    Attended { status, ask, wake: end.filter(|_| !expired), expired }
 }
 
 /// A run that makes no sense is over before it began.
@@ -162,8 +194,9 @@ fn take_in(rules: &[Rules], status: &mut AnalysisRunStatus, answer: &Answered) {
     }
     let under_way = result.measurements.last().filter(|last| last.finished_at.is_none());
     let started = under_way.and_then(|last| last.started_at).unwrap_or(answer.asked_at);
-    let measured = measurement(answer.reading.clone(), &rules.conditions, started, answer.answered_at);
-    count(rules, result, measured);
+    if let Some(made) = measurement(&answer.answer, &rules.conditions, started, answer.answered_at) {
+        count(rules, result, made);
+    }
 }
 
 fn ask_for(metric: &Metric, status: &AnalysisRunStatus, due: Due) -> Option<Ask> {

@@ -8,6 +8,8 @@ use windlass_api::analysis::{Argument, Metric, Phase};
 
 use crate::arguments::{self, ArgumentError};
 use crate::expression::Value;
+use crate::providers;
+use crate::redact::Redactor;
 
 /// Whoever can be asked for values.
 pub trait Gauge: Send + Sync {
@@ -16,7 +18,24 @@ pub trait Gauge: Send + Sync {
 }
 
 /// Takes the answer to a question.
-pub type Answered = Box<dyn FnOnce(Reading) + Send>;
+pub type Answered = Box<dyn FnOnce(Answer) + Send>;
+
+/// The answer to a question. What was read is judged as it is, and only then are secrets taken out of what is shown: a
+/// secret that happens to stand in a value must not change the verdict.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Answer {
+    /// What came of it.
+    pub reading: Reading,
+    /// The secrets that took part.
+    pub secrets: Redactor,
+}
+
+impl From<Reading> for Answer {
+    /// No secret took part.
+    fn from(reading: Reading) -> Self {
+        Self { reading, secrets: Redactor::default() }
+    }
+}
 
 /// One metric of a run, to be asked once.
 #[derive(Clone, Debug, PartialEq)]
@@ -107,6 +126,42 @@ pub enum About {
     },
 }
 
+/// Whom a run is about.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Whom {
+    /// It stands alone.
+    Nobody,
+    /// A rollout's workload, which cannot be seen just now: it is missing, or somebody else's.
+    Unseen,
+    /// A rollout's workload.
+    Workload(Subject),
+}
+
+impl Whom {
+    /// The workload, if it can be seen.
+    pub fn as_subject(&self) -> Option<&Subject> {
+        match self {
+            Self::Workload(subject) => Some(subject),
+            Self::Nobody | Self::Unseen => None,
+        }
+    }
+
+    /// Why a metric cannot be asked as things are, if it cannot. What is measured of nothing would look like health.
+    pub fn obstacle(&self, metric: &Metric) -> Option<String> {
+        let is_per_pod = metric.for_each_pod.is_some();
+        if !is_per_pod && providers::name(&metric.provider) != Some("kubernetes") {
+            return None;
+        }
+        match self {
+            Self::Workload(subject) if is_per_pod && subject.updated.is_empty() => {
+                Some(FillError::NoPods(metric.name.clone()).to_string())
+            }
+            Self::Unseen => Some("the workload of its rollout cannot be seen just now".to_owned()),
+            Self::Nobody | Self::Workload(_) => None,
+        }
+    }
+}
+
 /// The workload that a run is about, and its pods.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Subject {
@@ -147,8 +202,11 @@ pub enum Reading {
         /// What the provider needs to know it again.
         metadata: BTreeMap<String, String>,
     },
-    /// There is no value, and why. No secret is in it.
+    /// There is no value, and why.
     Error(String),
+    /// Nobody was asked, or what came of a longer one could not be looked at, because the cluster itself was in the way:
+    /// that says nothing of what is measured. It is asked again.
+    NotAsked(String),
 }
 
 /// A value, and what the provider has to say besides.

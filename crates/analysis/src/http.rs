@@ -21,7 +21,6 @@ use self::redirect::{Origin, redirected};
 use crate::expression::Value;
 use crate::gauge::Measured;
 use crate::providers::{Answer, Method, Provider, Request, Setting, Step, Trust};
-use crate::redact::Redactor;
 
 /// How many requests a provider may make for one value.
 const STEPS: usize = 8;
@@ -55,21 +54,24 @@ impl Asker {
         Self { clients: Mutex::default(), hosts: Mutex::default(), at_once: at_once.max(1) }
     }
 
-    /// Asks a provider until it has a value. What it says of a failure has no credentials in it that were sent; the
-    /// caller takes out those that it knows besides.
-    pub async fn measure(&self, provider: &dyn Provider, setting: &Setting<'_>) -> Result<Measured, String> {
-        let (mut answers, mut sent) = (Vec::new(), Vec::new());
+    /// Asks a provider until it has a value. The credentials that were sent are added to `sent`: the caller takes them out
+    /// of what is shown, with those that it knows besides, once the value is judged.
+    pub async fn measure(
+        &self,
+        provider: &dyn Provider,
+        setting: &Setting<'_>,
+        sent: &mut Vec<String>,
+    ) -> Result<Measured, String> {
+        let mut answers = Vec::new();
         loop {
-            let step = provider.step(setting, &answers).map_err(|error| Redactor::new(&sent).text(&error))?;
-            match step {
-                Step::Done(measured) => return Ok(Redactor::new(&sent).measured(measured)),
+            match provider.step(setting, &answers)? {
+                Step::Done(measured) => return Ok(measured),
                 Step::Ask(_) if answers.len() == STEPS => {
                     return Err(format!("the provider asked {STEPS} times and has no value yet"));
                 }
                 Step::Ask(request) => {
                     sent.extend(credentials(&request));
-                    let answer = self.answer(&request).await;
-                    answers.push(answer.map_err(|error| Redactor::new(&sent).text(&error))?);
+                    answers.push(self.answer(&request).await?);
                 }
             }
         }
@@ -80,13 +82,20 @@ impl Asker {
         &self,
         providers: &BTreeMap<String, Box<dyn Provider>>,
         setting: &Setting<'_>,
+        sent: &mut Vec<String>,
     ) -> BTreeMap<String, Result<Value, String>> {
         let one = async |pod: &String, provider: &dyn Provider| {
-            let measured = self.measure(provider, setting).await;
-            (pod.clone(), measured.map(|measured| measured.value))
+            let mut sent = Vec::new();
+            let measured = self.measure(provider, setting, &mut sent).await;
+            (pod.clone(), measured.map(|measured| measured.value), sent)
         };
         let all = providers.iter().map(|(pod, provider)| one(pod, provider.as_ref()));
-        join_all(all).await.into_iter().collect()
+        let mut values = BTreeMap::new();
+        for (pod, value, more) in join_all(all).await {
+            values.insert(pod, value);
+            sent.extend(more);
+        }
+        values
     }
 
     /// The answer to one request, within its time.

@@ -7,7 +7,8 @@ use serde_json::Value as Json;
 use windlass_api::analysis::{Measurement, Phase};
 
 use crate::expression::Value;
-use crate::gauge::Reading;
+use crate::gauge::{Answer, Reading};
+use crate::redact::Redactor;
 use crate::rules::Conditions;
 use crate::verdict::{Judgement, judge};
 
@@ -16,24 +17,41 @@ const LONGEST: usize = 4096;
 /// How many pods are named besides the first bad one.
 const NAMED: usize = 8;
 
-/// Judges what came of a question.
+/// Judges what came of a question, and takes the secrets out of what is shown of it; none if nobody was asked. Secrets go
+/// before texts are cut: half of one would not be found.
 pub fn measurement(
-    reading: Reading,
+    answer: &Answer,
     conditions: &Conditions,
     started: Timestamp,
     now: Timestamp,
-) -> Measurement {
-    let finished =
-        |phase: Phase, message: String, value: String, metadata: BTreeMap<String, String>| Measurement {
-            phase,
-            message: cut(message),
-            started_at: Some(started),
-            finished_at: phase.is_completed().then_some(now),
-            value: cut(value),
-            metadata: metadata.into_iter().map(|(name, text)| (name, cut(text))).collect(),
-            resume_at: None,
-        };
-    match reading {
+) -> Option<Measurement> {
+    let Answer { reading, secrets } = answer;
+    let made = judged(reading.clone(), conditions, now)?;
+    Some(Measurement {
+        phase: made.phase,
+        message: shown_of(secrets, &made.message),
+        started_at: Some(started),
+        finished_at: made.phase.is_completed().then_some(now),
+        value: shown_of(secrets, &made.value),
+        metadata: made
+            .metadata
+            .iter()
+            .map(|(name, text)| (secrets.text(name), shown_of(secrets, text)))
+            .collect(),
+        resume_at: made.resume_at,
+    })
+}
+
+fn shown_of(secrets: &Redactor, text: &str) -> String {
+    cut(secrets.text(text))
+}
+
+/// What a measurement says, before anything is taken out of it.
+fn judged(reading: Reading, conditions: &Conditions, now: Timestamp) -> Option<Measurement> {
+    let finished = |phase: Phase, message: String, value: String, metadata: BTreeMap<String, String>| {
+        Measurement { phase, message, value, metadata, ..Measurement::default() }
+    };
+    Some(match reading {
         Reading::Value(measured) => {
             let Judgement { phase, message } = judge(conditions, &measured.value, now);
             finished(phase, message, shown(&measured.value), measured.metadata)
@@ -48,7 +66,8 @@ pub fn measurement(
             ..finished(Phase::Running, String::new(), String::new(), metadata)
         },
         Reading::Error(error) => finished(Phase::Error, error, String::new(), BTreeMap::new()),
-    }
+        Reading::NotAsked(_) => return None,
+    })
 }
 
 struct Judged {

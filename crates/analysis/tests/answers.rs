@@ -24,11 +24,11 @@ fn spec() -> AnalysisRunSpec {
 
 fn bad(asked_at: Timestamp, answered_at: Timestamp) -> Answered {
     let measured = Measured { value: Value::Float(0.9), metadata: BTreeMap::new() };
-    Answered { metric: "errors".to_owned(), asked_at, answered_at, reading: Reading::Value(measured) }
+    Answered { metric: "errors".to_owned(), asked_at, answered_at, answer: Reading::Value(measured).into() }
 }
 
 fn looked(status: &AnalysisRunStatus, answers: &[Answered], now: Timestamp) -> AnalysisRunStatus {
-    let news = News { answers, asked: &BTreeSet::new(), over: &|_| false };
+    let news = News { answers, asked: &BTreeSet::new(), over: &|_| false, obstacle: &|_| None };
     attend(&RunIdentity::default(), &spec(), status, news, now).status
 }
 

@@ -7,8 +7,8 @@ use jiff::{SignedDuration, Timestamp};
 use serde_json::json;
 use windlass_analysis::attend::{Answered, Attended, News, attend};
 use windlass_analysis::expression::Value;
-use windlass_analysis::gauge::{About, Measured, Reading, RunIdentity};
-use windlass_api::analysis::{AnalysisRunSpec, AnalysisRunStatus, Phase};
+use windlass_analysis::gauge::{About, Answer, Measured, Reading, RunIdentity};
+use windlass_api::analysis::{AnalysisRunSpec, AnalysisRunStatus, Metric, Phase};
 
 /// A run under test: what is stored of it, what is on its way, and the time.
 struct Run {
@@ -18,6 +18,7 @@ struct Run {
     answers: Vec<Answered>,
     now: Timestamp,
     job_is_over: bool,
+    obstacle: Option<String>,
 }
 
 fn run(spec: serde_json::Value) -> Run {
@@ -28,6 +29,7 @@ fn run(spec: serde_json::Value) -> Run {
         answers: Vec::new(),
         now: Timestamp::from_second(1_800_000_000).unwrap(),
         job_is_over: false,
+        obstacle: None,
     }
 }
 
@@ -43,7 +45,8 @@ impl Run {
             RunIdentity { namespace: "data".to_owned(), name: "run".to_owned(), uid: "1-2-3".to_owned() };
         let asked: BTreeSet<String> = self.open.keys().cloned().collect();
         let over = |_: &BTreeMap<String, String>| self.job_is_over;
-        let news = News { answers: &self.answers, asked: &asked, over: &over };
+        let obstacle = |_: &Metric| self.obstacle.clone();
+        let news = News { answers: &self.answers, asked: &asked, over: &over, obstacle: &obstacle };
         let attended = attend(&identity, &self.spec, &self.status, news, self.now);
         if attended.status != self.status {
             // Stored first, then looked at again, as the controller does.
@@ -59,7 +62,8 @@ impl Run {
 
     fn answer(&mut self, metric: &str, reading: Reading) {
         let asked_at = self.open.remove(metric).unwrap();
-        self.answers.push(Answered { metric: metric.to_owned(), asked_at, answered_at: self.now, reading });
+        let answer = Answer::from(reading);
+        self.answers.push(Answered { metric: metric.to_owned(), asked_at, answered_at: self.now, answer });
     }
 
     /// What is asked now, after letting so much time pass.
@@ -180,6 +184,50 @@ fn a_measurement_that_takes_longer_is_ended_with_its_run() {
     run.look();
     run.spec.terminate = true;
     assert!(matches!(run.look().ask[0].about, About::Ended { .. }));
+}
+
+#[test]
+fn a_measurement_that_was_begun_while_its_run_came_to_an_end_is_ended_too() {
+    let smoke = json!({"name": "smoke", "provider": {"job": {"spec": {"template": {"spec": {}}}}}});
+    let mut run = run(json!({"metrics": [metric("errors", &json!({})), smoke]}));
+    run.look();
+    run.answer("errors", value(0.5));
+    run.look();
+    assert_eq!(run.status.phase, Phase::Failed);
+    let metadata = BTreeMap::from([("job-name".to_owned(), "smoke.1".to_owned())]);
+    run.answer("smoke", Reading::Later { at: run.now, metadata: metadata.clone() });
+    let ask = run.look().ask;
+    assert_eq!(ask.len(), 1);
+    assert_eq!((ask[0].metric.name.as_str(), &ask[0].about), ("smoke", &About::Ended { metadata }));
+}
+
+#[test]
+fn what_could_not_be_asked_is_no_measurement_and_what_takes_longer_goes_on() {
+    let smoke = json!({"name": "smoke", "provider": {"job": {"spec": {"template": {"spec": {}}}}}});
+    let mut run = run(json!({"metrics": [smoke]}));
+    run.look();
+    run.answer("smoke", Reading::NotAsked("this controller does not lead".to_owned()));
+    assert_eq!(run.look().ask[0].about, About::New, "it is asked again");
+    assert!(run.status.metric_results[0].measurements.is_empty());
+    let metadata = BTreeMap::from([("job-name".to_owned(), "smoke.1".to_owned())]);
+    run.answer("smoke", Reading::Later { at: run.now, metadata: metadata.clone() });
+    run.look();
+    run.answer("smoke", Reading::NotAsked("no answer from the API server".to_owned()));
+    let again = run.look();
+    assert!(matches!(&again.ask[0].about, About::Resumed { metadata: known, .. } if *known == metadata));
+    assert_eq!((run.status.metric_results[0].measurements.len(), run.status.metric_results[0].error), (1, 0));
+}
+
+#[test]
+fn a_metric_that_there_is_nobody_to_ask_about_says_so_until_there_is() {
+    let mut run = run(json!({"metrics": [metric("lag", &json!({}))]}));
+    run.obstacle = Some("no pod is on the wanted revision yet".to_owned());
+    assert!(run.look().ask.is_empty());
+    let told = run.status.metric_results[0].clone();
+    assert_eq!((told.phase, told.message.as_str()), (Phase::Pending, "no pod is on the wanted revision yet"));
+    run.obstacle = None;
+    assert_eq!(run.after(0), ["lag"]);
+    assert_eq!(run.status.metric_results[0].message, "");
 }
 
 #[test]

@@ -6,8 +6,9 @@ use std::collections::BTreeMap;
 use jiff::{SignedDuration, Timestamp};
 use serde_json::json;
 use windlass_analysis::expression::Value;
-use windlass_analysis::gauge::{About, Filled, Measured, Question, Reading, RunIdentity, Subject};
+use windlass_analysis::gauge::{About, Answer, Filled, Measured, Question, Reading, RunIdentity, Subject};
 use windlass_analysis::measurement::{measurement, shown};
+use windlass_analysis::redact::Redactor;
 use windlass_analysis::rules::{self, Conditions};
 use windlass_api::analysis::{Argument, ForEachPod, Measurement, Metric, Phase};
 
@@ -146,10 +147,38 @@ fn value(json: serde_json::Value) -> Reading {
     Reading::Value(Measured { value: Value::from(json), metadata })
 }
 
+fn made(reading: Reading, conditions: &Conditions, started: Timestamp, now: Timestamp) -> Measurement {
+    measurement(&reading.into(), conditions, started, now).unwrap()
+}
+
+#[test]
+fn a_value_is_judged_as_it_is_and_shown_without_secrets() {
+    let conditions = conditions(Some("asFloat(result.usage) < 5 && result.role == \"primary\""), None);
+    let secrets = Redactor::new(["us", "primary", "1"]);
+    let answer = Answer { reading: value(json!({"usage": "1.5", "role": "primary"})), secrets };
+    let shown = measurement(&answer, &conditions, STARTED, now()).unwrap();
+    assert_eq!((shown.phase, shown.message.as_str()), (Phase::Successful, ""));
+    assert_eq!(shown.value, r#"{"role":"*****","*****age":"*****.5"}"#);
+}
+
+#[test]
+fn no_half_of_a_secret_is_left_where_a_text_is_cut() {
+    let text = format!("{}0123456789", "x".repeat(4090));
+    let answer = Answer { reading: Reading::Error(text), secrets: Redactor::new(["0123456789"]) };
+    let shown = measurement(&answer, &Conditions::default(), STARTED, now()).unwrap();
+    assert!(!shown.message.contains('0'), "{}", shown.message);
+}
+
+#[test]
+fn what_was_not_asked_is_no_measurement() {
+    let answer = Answer::from(Reading::NotAsked("the API server does not answer".to_owned()));
+    assert_eq!(measurement(&answer, &Conditions::default(), STARTED, now()), None);
+}
+
 #[test]
 fn a_reading_becomes_a_measurement() {
     let below_5 = conditions(Some("result < 5"), None);
-    let good = measurement(value(json!(1.5)), &below_5, STARTED, now());
+    let good = made(value(json!(1.5)), &below_5, STARTED, now());
     assert_eq!(
         good,
         Measurement {
@@ -162,25 +191,25 @@ fn a_reading_becomes_a_measurement() {
             resume_at: None,
         }
     );
-    let bad = measurement(value(json!(9)), &below_5, STARTED, now());
+    let bad = made(value(json!(9)), &below_5, STARTED, now());
     assert_eq!((bad.phase, bad.value.as_str()), (Phase::Failed, "9"));
     assert_eq!(bad.message, "successCondition \"result < 5\" is false");
-    let error = measurement(Reading::Error("nobody there".to_owned()), &below_5, STARTED, now());
+    let error = made(Reading::Error("nobody there".to_owned()), &below_5, STARTED, now());
     assert_eq!((error.phase, error.message.as_str()), (Phase::Error, "nobody there"));
     assert_eq!((error.value.as_str(), error.finished_at), ("", Some(now())));
     let metadata = BTreeMap::from([("job-name".to_owned(), "a".to_owned())]);
     let at = now() + SignedDuration::from_secs(5);
-    let later = measurement(Reading::Later { at, metadata: metadata.clone() }, &below_5, STARTED, now());
+    let later = made(Reading::Later { at, metadata: metadata.clone() }, &below_5, STARTED, now());
     assert_eq!((later.phase, later.finished_at, later.resume_at), (Phase::Running, None, Some(at)));
     assert_eq!(later.metadata, metadata);
     let said = Reading::Verdict { phase: Phase::Inconclusive, message: "no image".to_owned(), metadata };
-    let verdict = measurement(said, &below_5, STARTED, now());
+    let verdict = made(said, &below_5, STARTED, now());
     assert_eq!((verdict.phase, verdict.message.as_str()), (Phase::Inconclusive, "no image"));
 }
 
 #[test]
 fn a_long_value_is_cut() {
-    let long = measurement(value(json!("x".repeat(10_000))), &Conditions::default(), STARTED, now());
+    let long = made(value(json!("x".repeat(10_000))), &Conditions::default(), STARTED, now());
     assert_eq!(long.value.chars().count(), 4097);
 }
 
@@ -225,7 +254,7 @@ fn the_worst_pod_decides_and_is_named() {
         (vec![], Phase::Error, "there is no pod to ask for", ""),
     ];
     for (all, phase, message, value) in rows {
-        let made = measurement(pods(&all), &both, STARTED, now());
+        let made = made(pods(&all), &both, STARTED, now());
         assert_eq!((made.phase, made.message.as_str(), made.value.as_str()), (phase, message, value));
     }
 }
@@ -238,7 +267,7 @@ fn of_many_pods_only_some_are_named() {
         .enumerate()
         .map(|(at, pod)| (pod.as_str(), Some(if at < 12 { 20.0 } else { 1.0 })))
         .collect();
-    let made = measurement(pods(&all), &conditions(Some("result < 5"), None), STARTED, now());
+    let made = made(pods(&all), &conditions(Some("result < 5"), None), STARTED, now());
     assert!(made.message.ends_with("db-0007, db-0008 and 3 more"), "{}", made.message);
     let value: BTreeMap<String, f64> = serde_json::from_str(&made.value).unwrap();
     assert_eq!(value.len(), 12);

@@ -20,6 +20,7 @@ use serde_json::Value as Json;
 use windlass_analysis::gauge::Measured;
 use windlass_analysis::http::Asker;
 use windlass_analysis::providers::{self, Provider, Setting, Settings};
+use windlass_analysis::redact::Redactor;
 
 /// 2026-01-02T03:04:05.678Z
 fn now() -> Timestamp {
@@ -43,5 +44,7 @@ async fn measured_in(settings: &Json, environment: &[(&str, &str)]) -> Result<Me
     let pair = |(name, value): &(&str, &str)| ((*name).to_owned(), (*value).to_owned());
     let environment: BTreeMap<String, String> = environment.iter().map(pair).collect();
     let setting = Setting { now: now(), secret: &BTreeMap::new(), environment: &environment };
-    Asker::default().measure(provider(settings).as_ref(), &setting).await
+    let mut sent = Vec::new();
+    let measured = Asker::default().measure(provider(settings).as_ref(), &setting, &mut sent).await;
+    measured.map_err(|error| Redactor::new(&sent).text(&error))
 }

@@ -2,30 +2,29 @@
 //! for an answer here, so a slow provider holds up nobody else.
 
 use std::collections::{BTreeMap, BTreeSet};
-use std::sync::Arc;
+use std::sync::{Arc, LazyLock};
 
-use jiff::{SignedDuration, Timestamp};
+use jiff::Timestamp;
+use kube::Resource;
 use tokio::time::Instant;
 use windlass_analysis::attend::{Answered, Ask, Attended, News, attend};
-use windlass_analysis::gauge::{Question, RunIdentity, Subject};
-use windlass_api::analysis::{AnalysisRun, AnalysisRunStatus, Phase};
+use windlass_analysis::gauge::{Question, RunIdentity, Subject, Whom};
+use windlass_api::analysis::{AnalysisRun, AnalysisRunStatus, Metric, MetricResult, Phase};
+use windlass_api::rollout_plugin::RolloutPlugin;
 use windlass_api::{EventKind, EventText, Front};
 use windlass_engine::{RolloutName, Seen};
 
+use crate::asked::Standing;
 use crate::cache::{Index, Job, Key, controller};
 use crate::context::Context;
 use crate::doubt::Object;
-use crate::event::event;
 use crate::job::JOB_NAME;
-use crate::reconcile::{WRITES_IN_A_ROW, instant};
+use crate::reconcile::{SETTLE, WRITES_IN_A_ROW, instant, tell};
 use crate::writer::WriteError;
 
 /// The label by which several controllers share a cluster's runs: each serves those that carry its name. Argo Rollouts
 /// knows it too, and leaves what carries another name alone.
 pub(crate) const RUN_INSTANCE_LABEL: &str = "argo-rollouts.argoproj.io/controller-instance-id";
-
-/// How soon a metric of each updated pod is looked at again while there is no such pod.
-const NO_PODS_YET: SignedDuration = SignedDuration::from_secs(2);
 
 /// Which runs of analyses are served.
 #[derive(Clone, Debug)]
@@ -41,9 +40,16 @@ impl Served {
         let labels = run.metadata.labels.as_ref();
         match labels.and_then(|labels| labels.get(RUN_INSTANCE_LABEL)) {
             Some(name) => *name == self.name,
-            None => self.unnamed,
+            // What another kind of object has made, such as a Rollout of Argo's, is for its own controller.
+            None => self.unnamed && !is_anothers(run),
         }
     }
+}
+
+/// Another kind of object than ours controls it.
+fn is_anothers(run: &AnalysisRun) -> bool {
+    let mut owners = run.metadata.owner_references.iter().flatten();
+    owners.any(|owner| owner.controller == Some(true) && owner.kind != RolloutPlugin::kind(&()))
 }
 
 /// Looks at a run until there is nothing to write.
@@ -69,9 +75,7 @@ pub(crate) async fn look_at_run(context: &Context, key: &Key) -> Result<Option<I
             Err(WriteError::InDoubt { object, .. }) => read_again(context, key, &object).await?,
             Err(error @ WriteError::Gone { .. }) => {
                 // The watch will say the same; until then nobody looks at it again.
-                let jobs = context.caches.write().forget_run(key);
-                forget(context, key);
-                context.queue.add_all(jobs.into_iter().filter(|job| !matches!(job, Job::Analysis(_))));
+                gone(context, key);
                 tracing::debug!(%error, "the run is gone");
                 return Ok(None);
             }
@@ -79,6 +83,13 @@ pub(crate) async fn look_at_run(context: &Context, key: &Key) -> Result<Option<I
         }
     }
     Ok(Some(Instant::now()))
+}
+
+/// A run is gone before the watch has told: whoever waits for it hears of it.
+fn gone(context: &Context, key: &Key) {
+    let jobs = context.caches.write().forget_run(key);
+    forget(context, key);
+    context.queue.add_all(jobs.into_iter().filter(|job| !matches!(job, Job::Analysis(_))));
 }
 
 /// Nothing is kept of a run that is gone, or somebody else's.
@@ -95,36 +106,51 @@ enum Looked {
 async fn look_once(context: &Context, key: &Key, run: &Arc<AnalysisRun>) -> Result<Looked, WriteError> {
     let now = context.clock.now();
     let uid = run.metadata.uid.clone().unwrap_or_default();
-    let (open, answers) = context.asked.of(key, &uid);
-    let before = run.status.clone().unwrap_or_default();
+    let Standing { busy, answers, wake: rested } = context.asked.of(key, &uid, Instant::now());
+    let stored = run.status.clone().unwrap_or_default();
+    let began = stored.started_at.unwrap_or_else(|| context.asked.began(key, &uid, now));
+    let before = AnalysisRunStatus { started_at: Some(began), ..stored.clone() };
     let identity = RunIdentity { namespace: key.namespace.clone(), name: key.name.clone(), uid: uid.clone() };
     let over = |metadata: &BTreeMap<String, String>| {
         let job = metadata.get(JOB_NAME);
         job.is_some_and(|job| context.caches.read().analyses().is_job_over(key, job))
     };
-    let news = News { answers: &answers, asked: &open, over: &over };
+    let whom = LazyLock::new(|| subject(&context.caches.read(), run));
+    let obstacle = |metric: &Metric| whom.obstacle(metric);
+    let news = News { answers: &answers, asked: &busy, over: &over, obstacle: &obstacle };
     let Attended { status, ask, wake, expired } = attend(&identity, &run.spec, &before, news, now);
     if expired {
         tracing::info!(namespace = key.namespace, run = key.name, "its time is over: deleted");
         context.writer.delete_run(run).await?;
-        context.caches.write().forget_run(key);
-        forget(context, key);
+        gone(context, key);
         return Ok(Looked::Until(None));
     }
+    // Whoever is to be asked is asked before anything is stored: a thousand runs that begin together do not wait for each
+    // other's writes. Losing it loses nothing.
+    for it in ask {
+        put(context, key, &identity, run, whom.as_subject().cloned(), it, now);
+    }
+    let settled = instant(now, began) + SETTLE;
+    let says_only_that_it_began = stored.started_at.is_none() && has_only_begun(&status);
+    if says_only_that_it_began && settled > Instant::now() {
+        let wake = wake.map(|at| instant(now, at));
+        return Ok(Looked::Until(wake.into_iter().chain(rested).chain([settled]).min()));
+    }
     if run.status.as_ref() != Some(&status) {
-        store(context, run, &before, status, now).await?;
+        let _place = context.room.acquire().await;
+        store(context, run, &stored, status, now).await?;
         context.asked.stored(key, &answers);
         return Ok(Looked::Wrote);
     }
     context.asked.stored(key, &answers);
-    let mut wake = wake;
-    for it in ask {
-        if !put(context, key, &identity, run, it, now) {
-            let later = now.checked_add(NO_PODS_YET).unwrap_or(Timestamp::MAX);
-            wake = Some(wake.map_or(later, |wake| wake.min(later)));
-        }
-    }
-    Ok(Looked::Until(wake.map(|at| instant(now, at))))
+    let wake = wake.map(|at| instant(now, at));
+    Ok(Looked::Until(wake.into_iter().chain(rested).min()))
+}
+
+/// Nothing was measured, and there is nothing to tell.
+fn has_only_begun(status: &AnalysisRunStatus) -> bool {
+    let says_nothing = |result: &MetricResult| result.measurements.is_empty() && result.message.is_empty();
+    !status.phase.is_completed() && status.metric_results.iter().all(says_nothing)
 }
 
 /// Events first, as for rollouts: a crash in between tells them again under the same name.
@@ -135,13 +161,11 @@ async fn store(
     status: AnalysisRunStatus,
     now: Timestamp,
 ) -> Result<(), WriteError> {
-    for text in texts(before, &status) {
-        match context.writer.event(&event(run, &text, now)).await {
-            Err(error) if !error.is_passing() => tracing::warn!(%error, "event lost"),
-            told => told?,
-        }
-    }
     let key = Key::of(&run.metadata);
+    let job = Job::Analysis(key.clone());
+    for text in texts(before, &status) {
+        tell(context, &job, run, &text, now).await?;
+    }
     tracing::info!(
         namespace = key.namespace,
         run = key.name,
@@ -225,47 +249,40 @@ fn text(reasons: Reasons, phase: Phase, note: String) -> EventText {
     EventText { kind, reason, note }
 }
 
-/// Puts one question. The answer comes back through the queue. False if there is nobody to ask about yet: a metric of
-/// each updated pod while there is none.
+/// Puts one question. The answer comes back through the queue.
 fn put(
     context: &Context,
     key: &Key,
     identity: &RunIdentity,
     run: &AnalysisRun,
+    subject: Option<Subject>,
     Ask { metric, number, about }: Ask,
     now: Timestamp,
-) -> bool {
+) {
     let name = metric.name.clone();
-    let wants = metric.for_each_pod.is_some() || metric.provider.get("kubernetes").is_some();
-    let subject = wants.then(|| subject(&context.caches.read(), run)).flatten();
-    let nobody = |subject: &Subject| metric.for_each_pod.is_some() && subject.updated.is_empty();
-    if subject.as_ref().is_some_and(nobody) {
-        return false;
-    }
     let question =
         Question { run: identity.clone(), metric, arguments: run.spec.args.clone(), number, about, subject };
-    context.asked.ask(key, &identity.uid, &name);
+    context.asked.ask(key, &identity.uid, &name, now);
     let (asked, queue, clock) = context.channel();
     let (key, uid) = (key.clone(), identity.uid.clone());
-    let answered = move |reading| {
-        let answer = Answered { metric: name, asked_at: now, answered_at: clock.now(), reading };
+    let answered = move |answer| {
+        let answer = Answered { metric: name, asked_at: now, answered_at: clock.now(), answer };
         asked.answer(&key, &uid, answer);
         queue.add_all([Job::Analysis(key)]);
     };
     context.gauge.ask(question, Box::new(answered));
-    true
 }
 
-/// The workload that a rollout's run is about, as it is now.
-fn subject(index: &Index, run: &AnalysisRun) -> Option<Subject> {
-    let (name, uid) = controller(run)?;
-    let key = Key { namespace: run.metadata.namespace.clone()?, name };
-    let rollout = index.rollout(&key).filter(|it| it.metadata.uid.as_deref() == Some(&uid))?;
-    let workload = rollout.workload().ok()?;
+/// The workload that a run is about, as it is now.
+fn subject(index: &Index, run: &AnalysisRun) -> Whom {
+    let Some((name, uid)) = controller(run) else { return Whom::Nobody };
+    let key = Key { namespace: run.metadata.namespace.clone().unwrap_or_default(), name };
+    let rollout = index.rollout(&key).filter(|it| it.metadata.uid.as_deref() == Some(&uid));
+    let Some(workload) = rollout.and_then(|rollout| rollout.workload().ok()) else { return Whom::Unseen };
     let seen = crate::gather::seen(index, &key, &RolloutName::new(&key.name), &workload);
-    let Seen::Workload(seen) = seen else { return None };
+    let (Seen::Workload(seen), Some(rollout)) = (seen, rollout) else { return Whom::Unseen };
     let reference = &rollout.spec.workload_ref;
-    Some(Subject {
+    Whom::Workload(Subject {
         api_version: reference.api_version.clone(),
         kind: reference.kind.clone(),
         name: reference.name.clone(),
@@ -279,7 +296,7 @@ fn subject(index: &Index, run: &AnalysisRun) -> Option<Subject> {
 async fn read_again(context: &Context, key: &Key, object: &Object) -> Result<(), WriteError> {
     match context.writer.read::<AnalysisRun>(key).await? {
         Some(found) => context.take_in(&found),
-        None => drop(context.caches.write().forget_run(key)),
+        None => gone(context, key),
     }
     context.writer.is_sure_of(object);
     Ok(())

@@ -5,6 +5,7 @@ use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
+use tokio::sync::Semaphore;
 use tokio::time::Instant;
 use windlass_analysis::gauge::Gauge;
 use windlass_api::rollout_plugin::RolloutPlugin;
@@ -22,6 +23,9 @@ use crate::writer::Writer;
 /// The name under which runs of analyses are served, unless the controller has a name of its own.
 const SERVED_NAME: &str = "windlass";
 
+/// How many runs of analyses are stored at once: rollouts are written to as well, and the server has others to serve.
+const RUNS_STORED_AT_ONCE: usize = 16;
+
 /// What every worker has.
 pub(crate) struct Context {
     pub(crate) caches: Arc<Caches>,
@@ -37,6 +41,8 @@ pub(crate) struct Context {
     pub(crate) asked: Arc<Asked>,
     pub(crate) notes: Mutex<BTreeMap<Job, Note>>,
     pub(crate) next_text: Mutex<Instant>,
+    /// Places for those who store what runs of analyses have measured.
+    pub(crate) room: Semaphore,
 }
 
 /// What is remembered of a job for as long as the process lives; losing it loses nothing.
@@ -73,6 +79,7 @@ impl Context {
             asked: Arc::default(),
             notes: Mutex::default(),
             next_text: Mutex::new(Instant::now()),
+            room: Semaphore::new(RUNS_STORED_AT_ONCE),
         }
     }
 
@@ -80,6 +87,11 @@ impl Context {
     pub(crate) fn named(self, instance: Option<String>) -> Self {
         let name = instance.clone().unwrap_or_else(|| SERVED_NAME.to_owned());
         Self { served: Served { name, ..self.served }, instance, ..self }
+    }
+
+    /// The questions of runs are kept there.
+    pub(crate) fn remembering(self, asked: Arc<Asked>) -> Self {
+        Self { asked, ..self }
     }
 
     /// Whether runs of analyses that carry nobody's name are served.

@@ -10,10 +10,10 @@ use k8s_openapi::apimachinery::pkg::apis::meta::v1::OwnerReference;
 use kube::api::ListParams;
 use kube::{Api, Client};
 use serde_json::{Value, json};
-use windlass_analysis::gauge::{Question, Reading};
+use windlass_analysis::gauge::{About, Question, Reading, RunIdentity};
 use windlass_api::analysis::Phase;
 
-use crate::live::read_object;
+use crate::live::{Trouble, in_time, read_object};
 
 /// The label by which the Jobs of analyses are known, as upstream.
 pub(crate) const RUN_UID_LABEL: &str = "analysisrun.argoproj.io/uid";
@@ -35,18 +35,14 @@ pub(crate) struct Found {
 /// The Job for a new measurement. Its name is always the same for that one, so it is never made twice.
 pub(crate) fn made(question: &Question, metric: &str, settings: &Value) -> Result<Job, String> {
     let run = &question.run;
-    let mut job = json!({
-        "apiVersion": "batch/v1",
-        "kind": "Job",
-        "metadata": settings.get("metadata").cloned().unwrap_or_else(|| json!({})),
-        "spec": settings.get("spec").cloned().unwrap_or_else(|| json!({})),
-    });
-    let template = &mut job["spec"]["template"]["spec"];
-    if template.get("restartPolicy").is_none() {
-        template["restartPolicy"] = "Never".into();
-    }
+    let part = |name: &str| settings.get(name).cloned().unwrap_or_else(|| json!({}));
+    let job =
+        json!({"apiVersion": "batch/v1", "kind": "Job", "metadata": part("metadata"), "spec": part("spec")});
     let mut job: Job =
         serde_json::from_value(job).map_err(|error| format!("the job cannot be read: {error}"))?;
+    let template = job.spec.as_mut().and_then(|spec| spec.template.spec.as_mut());
+    let template = template.ok_or("the job has no pods: write spec.template.spec, with its containers")?;
+    template.restart_policy.get_or_insert_with(|| "Never".to_owned());
     let metadata = &mut job.metadata;
     metadata.name = Some(name_of(&run.uid, metric, question.number + 1));
     metadata.namespace = Some(run.namespace.clone());
@@ -92,16 +88,36 @@ fn later(metadata: BTreeMap<String, String>, now: Timestamp) -> Reading {
     Reading::Later { at: now.checked_add(LOOK_AGAIN).unwrap_or(Timestamp::MAX), metadata }
 }
 
-/// The name of the Job of a measurement.
-pub(crate) fn name_in(metadata: &BTreeMap<String, String>) -> Result<&str, String> {
-    metadata
-        .get(JOB_NAME)
-        .map(String::as_str)
-        .ok_or_else(|| "the measurement does not tell its job".to_owned())
+/// The Job of a measurement that takes longer.
+pub(crate) struct Known<'a> {
+    pub(crate) name: &'a str,
+    pub(crate) metadata: &'a BTreeMap<String, String>,
+    /// It is not wanted any more.
+    pub(crate) is_ended: bool,
+}
+
+/// The Job that a question is about; none for a new measurement.
+pub(crate) fn known(about: &About) -> Result<Option<Known<'_>>, String> {
+    let (metadata, is_ended) = match about {
+        About::New => return Ok(None),
+        About::Resumed { metadata, .. } => (metadata, false),
+        About::Ended { metadata } => (metadata, true),
+    };
+    let name = metadata.get(JOB_NAME).ok_or_else(|| "the measurement does not tell its job".to_owned())?;
+    Ok(Some(Known { name, metadata, is_ended }))
+}
+
+/// The Jobs of a run are named after it. The status, where this name is from, may have been written by others: a Job of
+/// another name is none of ours, and is left alone.
+pub(crate) fn check(run: &RunIdentity, name: &str) -> Result<(), String> {
+    if !run.uid.is_empty() && name.strip_prefix(&run.uid).is_some_and(|rest| rest.starts_with('.')) {
+        return Ok(());
+    }
+    Err(format!("Job {name} is none of AnalysisRun {}/{}: it is left alone", run.namespace, run.name))
 }
 
 /// A Job and, while it is not over, whether its pods can run at all.
-pub(crate) async fn look(client: &Client, namespace: &str, name: &str) -> Result<Option<Found>, String> {
+pub(crate) async fn look(client: &Client, namespace: &str, name: &str) -> Result<Option<Found>, Trouble> {
     let jobs: Api<Job> = Api::namespaced(client.clone(), namespace);
     let Some(job) = read_object(&jobs, name, &format!("Job {namespace}/{name}")).await? else {
         return Ok(None);
@@ -111,8 +127,7 @@ pub(crate) async fn look(client: &Client, namespace: &str, name: &str) -> Result
     } else {
         let pods: Api<Pod> = Api::namespaced(client.clone(), namespace);
         let of_job = ListParams::default().labels(&format!("batch.kubernetes.io/job-name={name}"));
-        let pods =
-            pods.list(&of_job).await.map_err(|error| format!("pods of Job {namespace}/{name}: {error}"))?;
+        let pods = in_time(&format!("the pods of Job {namespace}/{name}"), pods.list(&of_job)).await?;
         pods.items.iter().find_map(never_runs)
     };
     Ok(Some(Found { job, never_runs }))
@@ -161,10 +176,48 @@ pub(crate) fn judged(
 }
 
 #[cfg(test)]
+#[expect(clippy::unwrap_used, reason = "this is test code")]
 mod tests {
     use super::*;
 
     const UID: &str = "88a2ffe3-5e21-4909-8a63-65df6886f18f";
+
+    fn question() -> Question {
+        let run = RunIdentity { namespace: "data".to_owned(), name: "run".to_owned(), uid: UID.to_owned() };
+        let (metric, arguments) = (windlass_api::analysis::Metric::default(), Vec::new());
+        Question { run, metric, arguments, number: 0, about: About::New, subject: None }
+    }
+
+    #[test]
+    fn a_job_of_any_shape_is_made_or_refused_in_words() {
+        let containers =
+            json!({"template": {"spec": {"containers": [{"name": "check", "image": "check:v1"}]}}});
+        let job = made(&question(), "smoke", &json!({"spec": containers})).unwrap();
+        let pods = job.spec.unwrap().template.spec.unwrap();
+        assert_eq!(pods.restart_policy.as_deref(), Some("Never"));
+        for settings in [
+            json!("x"),
+            json!({}),
+            json!({"spec": 1}),
+            json!({"spec": []}),
+            json!({"spec": {"template": []}}),
+            json!({"spec": {"template": {"spec": "x"}}}),
+            json!({"metadata": 1, "spec": containers}),
+        ] {
+            assert!(made(&question(), "smoke", &settings).is_err(), "{settings}");
+        }
+    }
+
+    #[test]
+    fn a_job_that_is_not_named_after_the_run_is_left_alone() {
+        let run = question().run;
+        check(&run, &format!("{UID}.smoke.1")).unwrap();
+        check(&run, &name_of(UID, &"long".repeat(30), 3)).unwrap();
+        for name in ["nightly-backup", UID, "", "88a2ffe3"] {
+            assert!(check(&run, name).is_err(), "{name}");
+        }
+        assert!(check(&RunIdentity::default(), ".smoke").is_err());
+    }
 
     #[test]
     fn each_measurement_of_each_metric_has_a_job_of_its_own_name() {

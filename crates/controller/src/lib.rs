@@ -45,6 +45,7 @@ use tokio::sync::Notify;
 use tokio::task::{JoinHandle, JoinSet};
 use windlass_analysis::gauge::Gauge;
 
+use crate::asked::Asked;
 use crate::cache::Caches;
 use crate::context::Context;
 use crate::fence::Fence;
@@ -140,7 +141,9 @@ pub async fn run(
     };
     let guard = Arc::new(guard);
     caches.leave_out(installed.missing(&settings.scope));
+    let asked = Arc::new(Asked::default());
     let crew = Arc::new(Crew {
+        asked: Arc::clone(&asked),
         queue: Arc::clone(&queue),
         caches: Arc::clone(&caches),
         metrics: Arc::clone(&metrics),
@@ -159,7 +162,7 @@ pub async fn run(
         clock,
         gauge,
     );
-    let context = context.named(settings.instance).watched_by(settings.witness);
+    let context = context.named(settings.instance).watched_by(settings.witness).remembering(asked);
     let context = Arc::new(context.serving_unnamed(installed.unnamed_are_ours(settings.standalone_runs)));
     metrics.serves(context.served.clone());
     watch::spawn(&mut parts, &client, &settings.scope, &caches, &queue);
@@ -237,6 +240,7 @@ impl Drop for Office {
 
 /// Those who work while we lead and rest while we stand by. The caches are kept warm all the time.
 struct Crew {
+    asked: Arc<Asked>,
     queue: Arc<Queue>,
     caches: Arc<Caches>,
     metrics: Arc<Metrics>,
@@ -254,5 +258,6 @@ impl Followers for Crew {
     fn stand_by(&self) {
         self.metrics.leads(false);
         self.queue.hold(true);
+        self.asked.forget_all();
     }
 }

@@ -8,19 +8,22 @@ use std::time::Duration;
 
 use k8s_openapi::api::core::v1::Secret;
 use kube::{Api, Client};
-use serde_json::Value;
-use windlass_analysis::gauge::{About, Answered, Filled, Gauge, Question, Reading};
+use tokio::sync::Semaphore;
+use windlass_analysis::gauge::{Answer, Answered, Filled, Gauge, Question, Reading};
 use windlass_analysis::http::Asker;
 use windlass_analysis::providers::{self, Provider, SecretPlace, SecretWanted, Setting, Settings};
 use windlass_analysis::redact::Redactor;
 use windlass_api::analysis::{Metric, Phase, SecretKeyReference};
 
 use crate::clock::Clock;
-use crate::writer::Writer;
+use crate::objects::Objects;
+use crate::writer::{WriteError, Writer};
 use crate::{job, objects};
 
-/// Longer than a healthy server needs for one object.
+/// Longer than a healthy server needs for one answer.
 const TIME_LIMIT: Duration = Duration::from_secs(10);
+/// How many questions the API server is asked at once, for metrics that the cluster itself answers.
+const AT_ONCE: usize = 32;
 /// What a file named in the environment holds is offered under another name: providers do not read files.
 const FILES: [(&str, &str); 2] = [
     ("AWS_WEB_IDENTITY_TOKEN_FILE", "AWS_WEB_IDENTITY_TOKEN"),
@@ -36,6 +39,9 @@ struct Parts {
     writer: Writer,
     clock: Arc<dyn Clock>,
     asker: Asker,
+    objects: Objects,
+    /// Places for those who ask the API server.
+    room: Semaphore,
     /// The namespace of the controller: the Secrets of providers that all rollouts share are there.
     namespace: String,
     environment: BTreeMap<String, String>,
@@ -44,7 +50,7 @@ struct Parts {
 impl Gauge for Live {
     fn ask(&self, question: Question, answered: Answered) {
         let parts = Arc::clone(&self.0);
-        tokio::spawn(async move { answered(parts.measure(&question).await) });
+        tokio::spawn(async move { answered(parts.answer(&question).await) });
     }
 }
 
@@ -52,37 +58,87 @@ impl Live {
     pub(crate) fn new(client: Client, writer: Writer, clock: Arc<dyn Clock>) -> Self {
         let namespace = client.default_namespace().to_owned();
         let environment = std::env::vars().collect();
-        Self(Arc::new(Parts { client, writer, clock, asker: Asker::default(), namespace, environment }))
+        let (asker, objects, room) = (Asker::default(), Objects::default(), Semaphore::new(AT_ONCE));
+        Self(Arc::new(Parts { client, writer, clock, asker, objects, room, namespace, environment }))
     }
 }
 
+/// Why there is no value.
+pub(crate) enum Trouble {
+    /// The API server or the lease is in the way: it says nothing of what is measured, and passes.
+    Passing(String),
+    /// Somebody has to mend something.
+    Lasting(String),
+}
+
+impl From<Trouble> for Reading {
+    fn from(trouble: Trouble) -> Self {
+        match trouble {
+            Trouble::Passing(why) => Self::NotAsked(why),
+            Trouble::Lasting(why) => Self::Error(why),
+        }
+    }
+}
+
+impl From<String> for Trouble {
+    fn from(why: String) -> Self {
+        Self::Lasting(why)
+    }
+}
+
+impl From<WriteError> for Trouble {
+    fn from(error: WriteError) -> Self {
+        let why = error.to_string();
+        if error.is_passing() { Self::Passing(why) } else { Self::Lasting(why) }
+    }
+}
+
+/// The secrets that take part in one question.
+#[derive(Default)]
+struct Secrets {
+    /// The values of arguments, by name.
+    arguments: BTreeMap<String, String>,
+    /// What else must not be shown: the provider's credentials, and what was sent.
+    others: Vec<String>,
+}
+
 impl Parts {
-    async fn measure(&self, question: &Question) -> Reading {
-        let secrets = match self.arguments(question).await {
-            Ok(secrets) => secrets,
-            Err(error) => return Reading::Error(error),
-        };
-        let reading = self.ask(question, &secrets).await.unwrap_or_else(Reading::Error);
-        Redactor::new(secrets.values()).reading(reading)
+    async fn answer(&self, question: &Question) -> Answer {
+        let mut secrets = Secrets::default();
+        let reading = self.ask(question, &mut secrets).await.unwrap_or_else(Reading::from);
+        let all = secrets.arguments.values().chain(&secrets.others);
+        Answer { reading, secrets: Redactor::new(all) }
     }
 
-    async fn ask(&self, question: &Question, secrets: &BTreeMap<String, String>) -> Result<Reading, String> {
-        match question.filled(secrets).map_err(|error| error.to_string())? {
+    async fn ask(&self, question: &Question, secrets: &mut Secrets) -> Result<Reading, Trouble> {
+        // What is under way has its own name: nothing has to be filled in to look after it.
+        if let Some(known) = job::known(&question.about)? {
+            return self.look_after(question, known).await;
+        }
+        secrets.arguments = self.arguments(question).await?;
+        match question.filled(&secrets.arguments).map_err(|error| error.to_string())? {
             Filled::Once(metric) => match read(&metric)? {
                 Settings::Http(provider) => {
                     let (secret, environment) = self.credentials(question, provider.as_ref()).await?;
+                    secrets.others.extend(secret.values().cloned());
                     let setting =
                         Setting { now: self.clock.now(), secret: &secret, environment: &environment };
-                    let measured = self.asker.measure(provider.as_ref(), &setting).await;
-                    let reading = measured.map_or_else(Reading::Error, Reading::Value);
-                    Ok(Redactor::new(secret.values()).reading(reading))
+                    let measured = self.asker.measure(provider.as_ref(), &setting, &mut secrets.others).await;
+                    Ok(measured.map_or_else(Reading::Error, Reading::Value))
                 }
-                Settings::Job(settings) => self.job(question, &metric, &settings).await,
+                Settings::Job(settings) => {
+                    let _place = self.room.acquire().await;
+                    let job = job::made(question, &metric.name, &settings)?;
+                    self.writer.create_job(&job).await?;
+                    Ok(job::begun(&job, self.clock.now()))
+                }
                 Settings::Kubernetes(expression) => {
-                    objects::evaluate(&self.client, question, expression, self.clock.now()).await
+                    let _place = self.room.acquire().await;
+                    let now = self.clock.now();
+                    Ok(objects::evaluate(&self.client, &self.objects, question, expression, now).await?)
                 }
             },
-            Filled::PerPod(metrics) => self.per_pod(question, &metrics).await,
+            Filled::PerPod(metrics) => self.per_pod(question, &metrics, secrets).await,
         }
     }
 
@@ -90,34 +146,56 @@ impl Parts {
         &self,
         question: &Question,
         metrics: &BTreeMap<String, Metric>,
-    ) -> Result<Reading, String> {
+        secrets: &mut Secrets,
+    ) -> Result<Reading, Trouble> {
         let mut providers: BTreeMap<String, Box<dyn Provider>> = BTreeMap::new();
         for (pod, metric) in metrics {
             let Settings::Http(provider) = read(metric)? else {
-                return Err("forEachPod is for providers that are asked over HTTP; \
-                            kubernetes sees every pod by itself, and a job can be written for all of them"
-                    .to_owned());
+                return Err(Trouble::Lasting(
+                    "forEachPod is for providers that are asked over HTTP; \
+                     kubernetes sees every pod by itself, and a job can be written for all of them"
+                        .to_owned(),
+                ));
             };
             providers.insert(pod.clone(), provider);
         }
         // They differ in the name of the pod, so one tells for all which Secret they need.
         let Some(first) = providers.values().next() else {
-            return Err("there is no pod to ask for".to_owned());
+            return Err(Trouble::Lasting("there is no pod to ask for".to_owned()));
         };
         let (secret, environment) = self.credentials(question, first.as_ref()).await?;
+        secrets.others.extend(secret.values().cloned());
         let setting = Setting { now: self.clock.now(), secret: &secret, environment: &environment };
-        let reading = Reading::PerPod(self.asker.measure_each(&providers, &setting).await);
-        Ok(Redactor::new(secret.values()).reading(reading))
+        Ok(Reading::PerPod(self.asker.measure_each(&providers, &setting, &mut secrets.others).await))
+    }
+
+    /// What has come of the Job of a measurement, or its end.
+    async fn look_after(&self, question: &Question, known: job::Known<'_>) -> Result<Reading, Trouble> {
+        let _place = self.room.acquire().await;
+        let (run, name, metadata) = (&question.run, known.name, known.metadata);
+        job::check(run, name)?;
+        if known.is_ended {
+            self.writer.delete_job(&run.namespace, name).await?;
+            return Ok(Reading::Verdict {
+                phase: Phase::Inconclusive,
+                message: "Metric Terminated".to_owned(),
+                metadata: metadata.clone(),
+            });
+        }
+        let found = job::look(&self.client, &run.namespace, name).await?;
+        Ok(job::judged(found.as_ref(), name, metadata, self.clock.now()))
     }
 
     /// The values of the arguments that are keys of Secrets.
-    async fn arguments(&self, question: &Question) -> Result<BTreeMap<String, String>, String> {
-        let mut values = BTreeMap::new();
+    async fn arguments(&self, question: &Question) -> Result<BTreeMap<String, String>, Trouble> {
+        let (mut values, mut read) = (BTreeMap::new(), BTreeMap::new());
         for argument in question.arguments.iter().filter(|argument| argument.value.is_none()) {
             let from = argument.value_from.as_ref().and_then(|from| from.secret_key_ref.as_ref());
             let Some(SecretKeyReference { name, key }) = from else { continue };
-            let secret = self.secret(&question.run.namespace, name).await?;
-            let secret = secret.ok_or_else(|| {
+            if !read.contains_key(name) {
+                read.insert(name, self.secret(&question.run.namespace, name).await?);
+            }
+            let secret = read.get(name).and_then(Option::as_ref).ok_or_else(|| {
                 format!(
                     "args.{}: there is no Secret {}/{name}: create it, or mend the reference",
                     argument.name, question.run.namespace
@@ -142,7 +220,7 @@ impl Parts {
         &self,
         question: &Question,
         provider: &dyn Provider,
-    ) -> Result<(BTreeMap<String, String>, BTreeMap<String, String>), String> {
+    ) -> Result<(BTreeMap<String, String>, BTreeMap<String, String>), Trouble> {
         let mut environment = self.environment.clone();
         for (file, name) in FILES {
             if let Some(path) = environment.get(file).cloned()
@@ -161,13 +239,13 @@ impl Parts {
         match self.secret(namespace, &name).await? {
             Some(secret) => Ok((secret, environment)),
             None if optional => Ok((BTreeMap::new(), environment)),
-            None => {
-                Err(format!("there is no Secret {namespace}/{name}, which holds the provider's credentials"))
-            }
+            None => Err(Trouble::Lasting(format!(
+                "there is no Secret {namespace}/{name}, which holds the provider's credentials"
+            ))),
         }
     }
 
-    async fn secret(&self, namespace: &str, name: &str) -> Result<Option<BTreeMap<String, String>>, String> {
+    async fn secret(&self, namespace: &str, name: &str) -> Result<Option<BTreeMap<String, String>>, Trouble> {
         let api: Api<Secret> = Api::namespaced(self.client.clone(), namespace);
         let what = format!("Secret {namespace}/{name}");
         let secret = read_object(&api, name, &what).await?;
@@ -175,32 +253,6 @@ impl Parts {
             let texts = secret.data.into_iter().flatten();
             texts.map(|(key, bytes)| (key, String::from_utf8_lossy(&bytes.0).into_owned())).collect()
         }))
-    }
-
-    async fn job(&self, question: &Question, metric: &Metric, settings: &Value) -> Result<Reading, String> {
-        let now = self.clock.now();
-        match &question.about {
-            About::New => {
-                let job = job::made(question, &metric.name, settings)?;
-                self.writer.create_job(&job).await.map_err(|error| error.to_string())?;
-                Ok(job::begun(&job, now))
-            }
-            About::Resumed { metadata, .. } => {
-                let name = job::name_in(metadata)?;
-                let found = job::look(&self.client, &question.run.namespace, name).await?;
-                Ok(job::judged(found.as_ref(), name, metadata, now))
-            }
-            About::Ended { metadata } => {
-                let name = job::name_in(metadata)?;
-                let gone = self.writer.delete_job(&question.run.namespace, name).await;
-                gone.map_err(|error| error.to_string())?;
-                Ok(Reading::Verdict {
-                    phase: Phase::Inconclusive,
-                    message: "Metric Terminated".to_owned(),
-                    metadata: metadata.clone(),
-                })
-            }
-        }
     }
 }
 
@@ -212,18 +264,30 @@ fn read(metric: &Metric) -> Result<Settings, String> {
     })
 }
 
-/// One object by its name, with a limit of time, and an error that says what would help.
-pub(crate) async fn read_object<K>(api: &Api<K>, name: &str, what: &str) -> Result<Option<K>, String>
+/// One object by its name, with an error that says what would help.
+pub(crate) async fn read_object<K>(api: &Api<K>, name: &str, what: &str) -> Result<Option<K>, Trouble>
 where
     K: Clone + Debug + serde::de::DeserializeOwned,
 {
-    match tokio::time::timeout(TIME_LIMIT, api.get_opt(name)).await {
+    in_time(what, api.get_opt(name)).await
+}
+
+/// What the API server answers, with a limit of time.
+pub(crate) async fn in_time<T>(
+    what: &str,
+    asked: impl Future<Output = kube::Result<T>>,
+) -> Result<T, Trouble> {
+    let why = |cause: &dyn std::fmt::Display| format!("{what} could not be read: {cause}");
+    match tokio::time::timeout(TIME_LIMIT, asked).await {
         Ok(Ok(found)) => Ok(found),
-        Ok(Err(kube::Error::Api(status))) if status.code == 403 => Err(format!(
+        Ok(Err(kube::Error::Api(status))) if status.code == 403 => Err(Trouble::Lasting(format!(
             "{what} may not be read by this controller: give it the right to get it ({})",
             status.message
-        )),
-        Ok(Err(error)) => Err(format!("{what} could not be read: {error}")),
-        Err(_) => Err(format!("{what} could not be read: no answer within {} s", TIME_LIMIT.as_secs())),
+        ))),
+        Ok(Err(kube::Error::Api(status))) if (400..500).contains(&status.code) && status.code != 429 => {
+            Err(Trouble::Lasting(why(&status.message)))
+        }
+        Ok(Err(error)) => Err(Trouble::Passing(why(&error))),
+        Err(_) => Err(Trouble::Passing(why(&format!("no answer within {} s", TIME_LIMIT.as_secs())))),
     }
 }

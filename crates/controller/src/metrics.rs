@@ -115,7 +115,9 @@ impl Metrics {
         }
     }
 
-    pub(crate) fn told(&self, key: &Key, text: &EventText) {
+    /// The events of rollouts are counted; those of runs say the same as their phases.
+    pub(crate) fn told(&self, job: &Job, text: &EventText) {
+        let Job::Rollout(key) = job else { return };
         let labels = EventLabels {
             namespace: key.namespace.clone(),
             name: key.name.clone(),

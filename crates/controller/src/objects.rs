@@ -1,36 +1,99 @@
 //! The provider `kubernetes`: an expression over the workload, its pods and one object that the metric names. What the
 //! caches keep is pruned, so the objects are read in full, each time something is measured.
 
+use std::collections::BTreeMap;
+use std::sync::{Arc, Mutex, PoisonError};
+
 use jiff::Timestamp;
 use kube::api::{ApiResource, DynamicObject, ListParams};
 use kube::core::GroupVersionKind;
+use kube::discovery::{Scope, pinned_kind};
 use kube::{Api, Client, ResourceExt};
 use serde_json::{Value, json};
+use tokio::sync::Semaphore;
 use windlass_analysis::gauge::{Question, Reading, Subject};
 use windlass_analysis::providers::kubernetes::{Facts, Kubernetes, ObjectWanted};
 
-use crate::live::read_object;
+use crate::live::{Trouble, in_time, read_object};
 
 /// The label by which pods tell their revision.
 const REVISION_LABEL: &str = "controller-revision-hash";
 
+/// How many expressions are evaluated at once: each has a thread to itself, and there are few processors.
+const AT_ONCE: usize = 2;
+/// How many kinds are remembered.
+const KINDS: usize = 256;
+
+/// What is kept from one measurement to the next.
+pub(crate) struct Objects {
+    /// How each kind is asked for: the server is not asked for that at every measurement.
+    kinds: Mutex<BTreeMap<(String, String), (ApiResource, Scope)>>,
+    room: Arc<Semaphore>,
+}
+
+impl Default for Objects {
+    fn default() -> Self {
+        Self { kinds: Mutex::default(), room: Arc::new(Semaphore::new(AT_ONCE)) }
+    }
+}
+
+impl Objects {
+    /// How a kind is asked for; the server is asked once.
+    async fn kind(
+        &self,
+        client: &Client,
+        wanted: &ObjectWanted,
+        what: &str,
+    ) -> Result<(ApiResource, Scope), Trouble> {
+        let key = (wanted.api_version.clone(), wanted.kind.clone());
+        let known = self.kinds.lock().unwrap_or_else(PoisonError::into_inner).get(&key).cloned();
+        if let Some(known) = known {
+            return Ok(known);
+        }
+        let (group, version) = wanted.api_version.split_once('/').unwrap_or(("", &wanted.api_version));
+        let kind = GroupVersionKind::gvk(group, version, &wanted.kind);
+        let what = format!("{what}: {} of {}", wanted.kind, wanted.api_version);
+        let (resource, capabilities) = in_time(&what, pinned_kind(client, &kind)).await?;
+        let found = (resource, capabilities.scope);
+        let mut kinds = self.kinds.lock().unwrap_or_else(PoisonError::into_inner);
+        if kinds.len() == KINDS {
+            kinds.clear();
+        }
+        kinds.insert(key, found.clone());
+        Ok(found)
+    }
+
+    /// It may be that the kind was defined anew: it is asked for again.
+    fn forget(&self, wanted: &ObjectWanted) {
+        let key = (wanted.api_version.clone(), wanted.kind.clone());
+        self.kinds.lock().unwrap_or_else(PoisonError::into_inner).remove(&key);
+    }
+}
+
 pub(crate) async fn evaluate(
     client: &Client,
+    objects: &Objects,
     question: &Question,
     expression: Box<Kubernetes>,
     now: Timestamp,
 ) -> Result<Reading, String> {
+    // The API server is what is measured here: that it does not answer is an error like any other provider's.
+    let error = |trouble: Trouble| match trouble {
+        Trouble::Passing(why) | Trouble::Lasting(why) => why,
+    };
     let namespace = &question.run.namespace;
     let object = match expression.object() {
         Some(wanted) => {
             wanted.check(namespace)?;
-            named(client, namespace, wanted).await?
+            named(client, objects, namespace, wanted).await.map_err(error)?
         }
         None => None,
     };
     let subject = question.subject.as_ref();
     let (workload, pods) = match subject {
-        Some(subject) => of(client, namespace, subject, expression.needs_pods()).await?,
+        Some(subject) => {
+            of(client, objects, namespace, subject, expression.needs_pods()).await.map_err(error)?
+        }
         None => (Value::Null, Vec::new()),
     };
     let target = subject.map(|subject| subject.target.as_str()).unwrap_or_default();
@@ -40,8 +103,10 @@ pub(crate) async fn evaluate(
     };
     let updated: Vec<Value> = pods.iter().filter(is_updated).cloned().collect();
     let (target, stable) = (target.to_owned(), subject.map(|it| it.stable.clone()).unwrap_or_default());
-    // It may take a second or two at its limit: nobody else waits for that.
+    // It may take a second or two at its limit: nobody else waits for that. Nobody closes the room.
+    let place = Arc::clone(&objects.room).acquire_owned().await;
     let evaluated = tokio::task::spawn_blocking(move || {
+        let _place = place;
         expression.evaluate(&Facts {
             workload: &workload,
             pods: &pods,
@@ -60,17 +125,18 @@ pub(crate) async fn evaluate(
 /// The workload and, where they are needed, its pods.
 async fn of(
     client: &Client,
+    objects: &Objects,
     namespace: &str,
     subject: &Subject,
     with_pods: bool,
-) -> Result<(Value, Vec<Value>), String> {
+) -> Result<(Value, Vec<Value>), Trouble> {
     let wanted = ObjectWanted {
         api_version: subject.api_version.clone(),
         kind: subject.kind.clone(),
         name: subject.name.clone(),
         namespace: None,
     };
-    let workload = named(client, namespace, &wanted).await?;
+    let workload = named(client, objects, namespace, &wanted).await?;
     let workload =
         workload.ok_or_else(|| format!("{} {namespace}/{} is gone", subject.kind, subject.name))?;
     if !with_pods {
@@ -84,9 +150,10 @@ async fn of(
         .collect();
     let of_kind = ApiResource::erase::<k8s_openapi::api::core::v1::Pod>(&());
     let pods: Api<DynamicObject> = Api::namespaced_with(client.clone(), namespace, &of_kind);
-    let listed = pods.list(&ListParams::default().labels(&selector.join(","))).await;
+    let selected = ListParams::default().labels(&selector.join(","));
     let listed =
-        listed.map_err(|error| format!("the pods of {} could not be read: {error}", subject.name))?;
+        in_time(&format!("the pods of {} {namespace}/{}", subject.kind, subject.name), pods.list(&selected))
+            .await?;
     let uid = workload.pointer("/metadata/uid").and_then(Value::as_str);
     let own =
         |pod: &DynamicObject| pod.owner_references().iter().any(|owner| Some(owner.uid.as_str()) == uid);
@@ -95,24 +162,25 @@ async fn of(
 }
 
 /// One object by its kind and name.
-async fn named(client: &Client, namespace: &str, wanted: &ObjectWanted) -> Result<Option<Value>, String> {
+async fn named(
+    client: &Client,
+    objects: &Objects,
+    namespace: &str,
+    wanted: &ObjectWanted,
+) -> Result<Option<Value>, Trouble> {
     let what = format!("{} {namespace}/{}", wanted.kind, wanted.name);
-    let (group, version) = wanted.api_version.split_once('/').unwrap_or(("", &wanted.api_version));
-    let kind = GroupVersionKind::gvk(group, version, &wanted.kind);
-    let found = kube::discovery::pinned_kind(client, &kind).await;
-    let (resource, capabilities) = found.map_err(|error| {
-        format!(
-            "{what} could not be read: the server does not know {} of {}: {error}",
-            wanted.kind, wanted.api_version
-        )
-    })?;
-    let api: Api<DynamicObject> = match capabilities.scope {
-        kube::discovery::Scope::Namespaced => Api::namespaced_with(client.clone(), namespace, &resource),
-        kube::discovery::Scope::Cluster => {
-            return Err(format!("{what} is no object of a namespace; only those can be looked at"));
+    let (resource, scope) = objects.kind(client, wanted, &what).await?;
+    let api: Api<DynamicObject> = match scope {
+        Scope::Namespaced => Api::namespaced_with(client.clone(), namespace, &resource),
+        Scope::Cluster => {
+            return Err(format!("{what} is no object of a namespace; only those can be looked at").into());
         }
     };
-    Ok(read_object(&api, &wanted.name, &what).await?.as_ref().map(as_json))
+    let found = read_object(&api, &wanted.name, &what).await?;
+    if found.is_none() {
+        objects.forget(wanted);
+    }
+    Ok(found.as_ref().map(as_json))
 }
 
 fn as_json(object: &DynamicObject) -> Value {

@@ -6,6 +6,8 @@ use std::time::Duration;
 use jiff::Timestamp;
 use k8s_openapi::api::apps::v1::StatefulSet;
 use k8s_openapi::api::core::v1::Pod;
+use kube::Resource;
+use tokio::task::JoinSet;
 use tokio::time::Instant;
 use windlass_api::analysis::AnalysisRun;
 use windlass_api::rollout_plugin::{RolloutPlugin, RolloutPluginStatus};
@@ -27,7 +29,7 @@ use crate::stepper::Look;
 use crate::writer::WriteError;
 
 /// Counters and texts may move again with the next pod: they are stored once they have stood for this long.
-const SETTLE: Duration = Duration::from_secs(1);
+pub(crate) const SETTLE: Duration = Duration::from_secs(1);
 /// How often counters and texts alone are stored, over all rollouts: with hundreds on their way at once, what their
 /// pods do is written less often, so that the work itself is not slowed down. What matters is always written at once.
 const BETWEEN_TEXTS: Duration = Duration::from_millis(500);
@@ -42,11 +44,24 @@ enum Looked {
     Until(Option<Instant>),
 }
 
-/// Takes job after job until the queue is closed.
+/// Takes job after job until the queue is closed. A look at a run of an analysis is a task of its own: it may wait for its
+/// turn to write, and meanwhile others have to be asked in time. The tasks end with this one.
 pub(crate) async fn work(context: Arc<Context>) {
-    while let Some(job) = context.queue.next().await {
-        look_at(&context, job).await;
+    let mut looks = JoinSet::new();
+    loop {
+        tokio::select! {
+            job = context.queue.next() => match job {
+                None => break,
+                Some(job @ Job::Analysis(_)) => {
+                    let context = Arc::clone(&context);
+                    looks.spawn(async move { look_at(&context, job).await });
+                }
+                Some(job) => look_at(&context, job).await,
+            },
+            Some(_) = looks.join_next() => {}
+        }
     }
+    while looks.join_next().await.is_some() {}
 }
 
 /// Looks at one job that the queue handed out, and says there when to look again.
@@ -106,11 +121,11 @@ fn conclude(context: &Context, job: &Job, result: Result<Option<Instant>, WriteE
         }
         WriteError::Throttled { after, .. } => {
             wait = wait.max(*after);
-            tracing::warn!(namespace = key.namespace, rollout = key.name, %error, "trying again then");
+            tracing::warn!(namespace = key.namespace, name = key.name, %error, "trying again then");
         }
         WriteError::TooEarly { .. } | WriteError::Refused { .. } | WriteError::Unsure { .. } => {
             context.metrics.failed(job);
-            tracing::warn!(namespace = key.namespace, rollout = key.name, %error, failures, "write failed; trying again");
+            tracing::warn!(namespace = key.namespace, name = key.name, %error, failures, "write failed; trying again");
         }
     }
     Some(Instant::now() + wait)
@@ -316,20 +331,20 @@ async fn store(
 }
 
 /// Sends an event. What failed may be tried again with the whole look: under the same name it is not told twice.
-async fn tell(
+pub(crate) async fn tell<K: Resource<DynamicType = ()>>(
     context: &Context,
     job: &Job,
-    rollout: &RolloutPlugin,
+    about: &K,
     text: &EventText,
     now: Timestamp,
 ) -> Result<(), WriteError> {
-    let key = Key::of(&rollout.metadata);
-    match context.writer.event(&event(rollout, text, now)).await {
-        Ok(()) => context.metrics.told(&key, text),
+    let key = job.key();
+    match context.writer.event(&event(about, text, now)).await {
+        Ok(()) => context.metrics.told(job, text),
         Err(error) if error.is_passing() && context.note(job).failures < retry::TRIES_OF_AN_EVENT => {
             return Err(error);
         }
-        Err(error) => tracing::warn!(namespace = key.namespace, rollout = key.name, %error, "event lost"),
+        Err(error) => tracing::warn!(namespace = key.namespace, name = key.name, %error, "event lost"),
     }
     Ok(())
 }

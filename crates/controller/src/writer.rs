@@ -33,9 +33,6 @@ const FIELD_MANAGER: &str = "windlass";
 /// Longer than any healthy answer, shorter than anybody's patience.
 const TIME_LIMIT: Duration = Duration::from_secs(15);
 
-/// How often a Job is made whose creation is not answered.
-const TRIES_OF_A_JOB: usize = 3;
-
 /// The one place that writes.
 #[derive(Clone)]
 pub(crate) struct Writer {
@@ -251,45 +248,58 @@ impl Writer {
     }
 
     /// Stores the status of a run, if it is still the version that was read. Argo Rollouts' own definition of the kind
-    /// has no status of its own: there the whole object is stored.
+    /// has no status of its own: there the status is patched into the object, and nothing else of it is touched.
     pub(crate) async fn run_status(
         &self,
         run: &AnalysisRun,
         status: AnalysisRunStatus,
     ) -> Result<AnalysisRun, WriteError> {
         let key = Key::of(&run.metadata);
+        if self.whole_runs.load(Ordering::Relaxed) {
+            let answer = self.patch_run_status(&key, run, &status).await?;
+            if answer.status != run.status {
+                return Ok(answer);
+            }
+            // Nothing was stored: by now the definition has a status of its own.
+            self.whole_runs.store(false, Ordering::Relaxed);
+        }
         let api: Api<Slim<AnalysisRun>> = Api::namespaced(self.client.clone(), &key.namespace);
         let post = PostParams { field_manager: Some(FIELD_MANAGER.to_owned()), ..PostParams::default() };
-        let changed = Slim(AnalysisRun { status: Some(status), ..run.clone() });
-        let (object, what) =
-            (Object::Analysis(key.clone()), format!("storing the status of AnalysisRun {key}"));
-        if !self.whole_runs.load(Ordering::Relaxed) {
-            let sent = api.replace_status(&key.name, &post, &changed);
-            let answer = self.send_to(object.clone(), what.clone(), sent).await;
-            let gone = matches!(answer, Err(WriteError::Gone { .. }));
-            if !gone || self.read::<AnalysisRun>(&key).await?.is_none() {
-                return answer.map(|answer| answer.0);
-            }
+        let changed = Slim(AnalysisRun { status: Some(status.clone()), ..run.clone() });
+        let what = format!("storing the status of AnalysisRun {key}");
+        let sent = api.replace_status(&key.name, &post, &changed);
+        let answer = self.send_to(Object::Analysis(key.clone()), what, sent).await;
+        let gone = matches!(answer, Err(WriteError::Gone { .. }));
+        if !gone || self.read::<AnalysisRun>(&key).await?.is_none() {
+            return answer.map(|answer| answer.0);
         }
-        let answer = self.send_to(object, what, api.replace(&key.name, &post, &changed)).await?;
+        let answer = self.patch_run_status(&key, run, &status).await?;
         self.whole_runs.store(true, Ordering::Relaxed);
-        Ok(answer.0)
+        Ok(answer)
     }
 
-    /// Makes a Job; one of that name is the same one, made before. So it is made again when no answer came: that is no
-    /// error of what is measured.
+    async fn patch_run_status(
+        &self,
+        key: &Key,
+        run: &AnalysisRun,
+        status: &AnalysisRunStatus,
+    ) -> Result<AnalysisRun, WriteError> {
+        let what = format!("storing the status of AnalysisRun {key}");
+        let body = json!([
+            {"op": "test", "path": "/metadata/uid", "value": run.metadata.uid},
+            {"op": "test", "path": "/metadata/resourceVersion", "value": run.metadata.resource_version},
+            {"op": "add", "path": "/status", "value": status},
+        ]);
+        let body = serde_json::from_value(body)
+            .map_err(|error| WriteError::Refused { what: what.clone(), answer: error.to_string() })?;
+        let api: Api<Slim<AnalysisRun>> = Api::namespaced(self.client.clone(), &key.namespace);
+        let (params, patch) = (patch_params(), Patch::Json::<()>(body));
+        let sent = api.patch(&key.name, &params, &patch);
+        self.send_to(Object::Analysis(key.clone()), what, sent).await.map(|answer| answer.0)
+    }
+
+    /// Makes a Job; one of that name is the same one, made before.
     pub(crate) async fn create_job(&self, job: &Job) -> Result<(), WriteError> {
-        let mut answer = self.create_job_once(job).await;
-        for _ in 1..TRIES_OF_A_JOB {
-            if !matches!(answer, Err(WriteError::Unsure { .. })) {
-                break;
-            }
-            answer = self.create_job_once(job).await;
-        }
-        answer
-    }
-
-    async fn create_job_once(&self, job: &Job) -> Result<(), WriteError> {
         let key = Key::of(&job.metadata);
         let api: Api<Job> = Api::namespaced(self.client.clone(), &key.namespace);
         let post = PostParams { field_manager: Some(FIELD_MANAGER.to_owned()), ..PostParams::default() };

@@ -121,7 +121,7 @@ impl Gauge for Prompt {
         let (reading, after) = self.0.reading(&question.metric.name);
         tokio::spawn(async move {
             tokio::time::sleep(after).await;
-            answered(reading);
+            answered(reading.into());
         });
     }
 }
@@ -159,7 +159,7 @@ impl Desk {
         let due: Vec<Open> = self.open().extract_if(.., |open| open.due <= now).collect();
         let any = !due.is_empty();
         for open in due {
-            (open.answered)(open.reading);
+            (open.answered)(open.reading.into());
         }
         any
     }

@@ -13,6 +13,7 @@ pub mod analyses;
 pub mod audit;
 mod bed;
 mod controller;
+mod echo;
 mod election;
 mod ending;
 mod etcd;
@@ -29,6 +30,7 @@ mod world;
 
 pub use bed::{Bed, User, bed, built, connect, run, windlass, windlass_command};
 pub use controller::{Controller, Launch};
+pub use echo::Echo;
 pub use election::took_the_lease;
 pub use ending::{Deeds, Ending};
 pub use history::{Faults, History};

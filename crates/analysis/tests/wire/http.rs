@@ -45,7 +45,7 @@ const SHORT: Duration = Duration::from_millis(200);
 async fn text(asker: &Asker, provider: &dyn Provider) -> Result<String, String> {
     let empty = BTreeMap::new();
     let setting = Setting { now: now(), secret: &empty, environment: &empty };
-    asker.measure(provider, &setting).await.map(|measured| match measured.value {
+    asker.measure(provider, &setting, &mut Vec::new()).await.map(|measured| match measured.value {
         Value::Text(text) => text,
         other => panic!("{other:?}"),
     })
@@ -159,7 +159,7 @@ async fn each_pod_is_asked_by_itself() {
     ]);
     let empty = BTreeMap::new();
     let setting = Setting { now: now(), secret: &empty, environment: &empty };
-    let values = Asker::default().measure_each(&providers, &setting).await;
+    let values = Asker::default().measure_each(&providers, &setting, &mut Vec::new()).await;
     assert_eq!(values["db-0"], Ok(Value::Float(7.0)));
     assert!(values["db-1"].is_err());
 }

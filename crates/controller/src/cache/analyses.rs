@@ -9,6 +9,7 @@ use windlass_api::analysis::{AnalysisRun, AnalysisTemplateSpec, TemplateReferenc
 
 use super::kept::Kept;
 use super::{Key, version};
+use crate::job::JOB_NAME;
 
 /// Templates and runs.
 #[derive(Default)]
@@ -40,7 +41,22 @@ impl Analyses {
         if let Some((_, uid)) = controller(&run) {
             self.runs_by_owner.entry(uid).or_default().insert(key.clone());
         }
+        self.forget_jobs(&key, &run);
         self.runs.keep(key, version(&run.metadata), run)
+    }
+
+    /// Once a run waits for Jobs, those that it does not wait for are no news any more.
+    fn forget_jobs(&mut self, key: &Key, run: &AnalysisRun) {
+        let Some(known) = self.jobs_over.get_mut(key) else { return };
+        let results = run.status.iter().flat_map(|status| &status.metric_results);
+        let open = results.flat_map(|it| &it.measurements).filter(|it| it.finished_at.is_none());
+        let awaited: BTreeSet<&String> = open.filter_map(|it| it.metadata.get(JOB_NAME)).collect();
+        if !awaited.is_empty() {
+            known.retain(|job| awaited.contains(job));
+        }
+        if known.is_empty() {
+            self.jobs_over.remove(key);
+        }
     }
 
     /// The run that is forgotten.
@@ -58,9 +74,11 @@ impl Analyses {
         Some(run)
     }
 
-    /// A Job of a run is over, or gone.
+    /// A Job of a run is over, or gone. Of a run that is not known nothing is kept: it is asked after in time anyway.
     pub(crate) fn job_is_over(&mut self, run: Key, job: String) {
-        self.jobs_over.entry(run).or_default().insert(job);
+        if self.runs.get(&run).is_some() {
+            self.jobs_over.entry(run).or_default().insert(job);
+        }
     }
 
     pub(crate) fn is_job_over(&self, run: &Key, job: &str) -> bool {

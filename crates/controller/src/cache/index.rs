@@ -285,15 +285,28 @@ impl Index {
 
     /// The jobs that a change of a workload gives rise to.
     fn concerned(&self, workload: &Key) -> Vec<Job> {
-        let mut jobs: Vec<Job> = self
+        let rollouts = self
             .rollouts_of(workload)
-            .map(|name| Job::Rollout(Key { namespace: workload.namespace.clone(), name: name.clone() }))
-            .collect();
+            .map(|name| Key { namespace: workload.namespace.clone(), name: name.clone() });
+        let mut jobs: Vec<Job> = rollouts.flat_map(|key| self.with_waiting_runs(key)).collect();
         let claimed = self.workloads.get(workload).is_some_and(|it| it.rollout().is_some());
         if claimed && !self.has_its_rollout(workload) {
             jobs.push(Job::Workload(workload.clone()));
         }
         jobs
+    }
+
+    /// A rollout, and its runs with metrics that wait for the workload or its pods: they say so in their message.
+    fn with_waiting_runs(&self, key: Key) -> Vec<Job> {
+        let uid =
+            self.rollouts.get(&key).and_then(|rollout| rollout.metadata.uid.clone()).unwrap_or_default();
+        let waits = |run: &&Arc<AnalysisRun>| {
+            let mut results = run.status.iter().flat_map(|status| &status.metric_results);
+            results.any(|result| !result.phase.is_completed() && !result.message.is_empty())
+        };
+        let waiting =
+            self.analyses.runs_of(&uid).filter(waits).map(|run| Job::Analysis(Key::of(&run.metadata)));
+        waiting.chain([Job::Rollout(key)]).collect()
     }
 
     /// The rollout that a workload's label names exists and refers to it, as far as it can be read.

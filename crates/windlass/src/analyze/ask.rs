@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use futures::future::join_all;
 use jiff::Timestamp;
-use windlass_analysis::gauge::Reading;
+use windlass_analysis::gauge::{Answer, Measured, Reading};
 use windlass_analysis::http::Asker;
 use windlass_analysis::measurement::measurement;
 use windlass_analysis::providers::{Provider, Setting, Settings};
@@ -36,40 +36,42 @@ impl Asking<'_> {
         let Subject { kind, name, place, metrics, redactor } = subject;
         let one = async |metric: Measurable| {
             let started = Timestamp::now();
-            let Some(reading) = self.reading(&metric.asked).await else {
-                return Outcome::left_out(&metric);
-            };
-            let reading = redactor.reading(reading);
-            let made = measurement(reading, &metric.conditions, started, Timestamp::now());
-            Outcome::new(&metric, redactor.measurement(made), &redactor)
+            let mut sent = Vec::new();
+            let reading = self.reading(&metric.asked, &mut sent).await;
+            let answer = reading.map(|reading| Answer { reading, secrets: redactor.with(&sent) });
+            let made = answer.and_then(|it| measurement(&it, &metric.conditions, started, Timestamp::now()));
+            made.map_or_else(|| Outcome::left_out(&metric), |made| Outcome::new(&metric, made, &redactor))
         };
         Analysis { kind, name, place, metrics: join_all(metrics.into_iter().map(one)).await }
     }
 
     /// What came of it; nothing for what only a cluster can answer.
-    async fn reading(&self, asked: &Asked) -> Option<Reading> {
+    async fn reading(&self, asked: &Asked, sent: &mut Vec<String>) -> Option<Reading> {
         match asked {
             Asked::Once(settings) => {
                 let provider = over_http(settings)?;
-                Some(match self.measured(provider).await {
+                Some(match self.measured(provider, sent).await {
                     Ok(measured) => Reading::Value(measured),
                     Err(error) => Reading::Error(error),
                 })
             }
             Asked::PerPod(pods) => {
                 let one = async |pod: &String, provider: &dyn Provider| {
-                    let measured = self.measured(provider).await;
-                    (pod.clone(), measured.map(|measured| measured.value))
+                    let mut sent = Vec::new();
+                    let measured = self.measured(provider, &mut sent).await;
+                    ((pod.clone(), measured.map(|measured| measured.value)), sent)
                 };
                 let providers: Option<Vec<(&String, &dyn Provider)>> =
                     pods.iter().map(|(pod, settings)| Some((pod, over_http(settings)?))).collect();
                 let all = providers?.into_iter().map(|(pod, provider)| one(pod, provider));
-                Some(Reading::PerPod(join_all(all).await.into_iter().collect()))
+                let (values, all): (_, Vec<Vec<String>>) = join_all(all).await.into_iter().unzip();
+                sent.extend(all.concat());
+                Some(Reading::PerPod(values))
             }
         }
     }
 
-    async fn measured(&self, provider: &dyn Provider) -> Result<windlass_analysis::gauge::Measured, String> {
+    async fn measured(&self, provider: &dyn Provider, sent: &mut Vec<String>) -> Result<Measured, String> {
         let secret = match provider.secret() {
             None => BTreeMap::new(),
             Some(wanted) => {
@@ -84,7 +86,7 @@ impl Asking<'_> {
             }
         };
         let setting = Setting { now: Timestamp::now(), secret: &secret, environment: &self.environment };
-        self.asker.measure(provider, &setting).await
+        self.asker.measure(provider, &setting, sent).await
     }
 }
 

@@ -1,7 +1,7 @@
 //! Beside Argo Rollouts: its definition of runs of analyses has no status of its own, and ours must do without one there.
 
-use windlass_api::analysis::Phase;
-use windlass_bed::{User, bed, run, test, windlass_command};
+use windlass_api::analysis::{AnalysisRun, Phase};
+use windlass_bed::{User, World, bed, run, test, windlass_command};
 
 /// Ours again, whatever becomes of the test.
 struct Restored;
@@ -14,26 +14,46 @@ impl Drop for Restored {
     }
 }
 
-#[tokio::test]
-async fn runs_are_served_where_their_definition_has_no_status_of_its_own() {
-    let _turn = crate::alone().await;
-    test("argos-definition", async |world| {
-        let _restored = Restored;
-        let none = r#"[{"op": "remove", "path": "/spec/versions/0/subresources"}]"#;
-        let patch = ["patch", "crd", "analysisruns.argoproj.io", "--type=json", "--patch", none];
-        bed().kubectl_ok(User::Admin, &patch, "");
-        world.apply(
-            "apiVersion: argoproj.io/v1alpha1
+fn run_of_a_job(name: &str) -> String {
+    format!(
+        "apiVersion: argoproj.io/v1alpha1
 kind: AnalysisRun
-metadata: {name: alone}
+metadata: {{name: {name}, finalizers: [example.com/keep]}}
 spec:
   metrics:
   - name: smoke
-    provider: {job: {spec: {backoffLimit: 0, template: {spec: {containers: [{name: check, image: 'check:v1'}]}}}}}
-",
-        );
-        let run = world.until_run_phase(Phase::Successful).await;
-        assert_eq!(run.status.unwrap().metric_results[0].count, 1);
+    provider: {{job: {{spec: {{backoffLimit: 0, template: {{spec: {{containers: [{{name: check, image: 'check:v1'}}]}}}}}}}}}}
+"
+    )
+}
+
+/// A run came to a good end, with one measurement, and others' finalizers are still there. They are taken off then, so
+/// that it can go.
+async fn is_served(world: &World, name: &str) {
+    let is_over = |run: &AnalysisRun| {
+        let over = run.status.as_ref().is_some_and(|status| status.phase == Phase::Successful);
+        over && run.metadata.name.as_deref() == Some(name)
+    };
+    let run = world.until_run("it is Successful", is_over).await;
+    assert_eq!(run.status.unwrap().metric_results[0].count, 1);
+    assert_eq!(run.metadata.finalizers.unwrap_or_default(), ["example.com/keep"]);
+    world.patch(&format!("ar/{name}"), r#"{"metadata":{"finalizers":null}}"#);
+}
+
+#[tokio::test]
+async fn runs_are_served_where_their_definition_has_no_status_of_its_own_and_when_it_gets_one() {
+    let _turn = crate::alone().await;
+    test("argos-definition", async |world| {
+        let restored = Restored;
+        let none = r#"[{"op": "remove", "path": "/spec/versions/0/subresources"}]"#;
+        let patch = ["patch", "crd", "analysisruns.argoproj.io", "--type=json", "--patch", none];
+        bed().kubectl_ok(User::Admin, &patch, "");
+        world.apply(&run_of_a_job("before"));
+        is_served(world, "before").await;
+        // Argo Rollouts goes, and our definition comes, while the controller runs.
+        drop(restored);
+        world.apply(&run_of_a_job("after"));
+        is_served(world, "after").await;
     })
     .await;
 }

@@ -1,5 +1,6 @@
 //! What cannot work is told in a condition, and nothing is promoted because of it.
 
+use windlass_api::analysis::{AnalysisRun, Phase};
 use windlass_bed::analyses::{step, template};
 use windlass_bed::{World, manifests, test};
 
@@ -84,20 +85,65 @@ async fn a_host_that_nobody_answers_at_is_told() {
     .await;
 }
 
+/// A step whose metric has an argument from this Secret, measured once: what is told when it is put back.
+async fn with_secret(world: &World, name: &str, key: &str) -> String {
+    let secret = format!("{{name: token, valueFrom: {{secretKeyRef: {{name: {name}, key: {key}}}}}}}");
+    let provider = "{web: {url: 'http://127.0.0.1:1/', headers: [{key: Authorization, value: 'Bearer {{args.token}}'}]}}";
+    let template = template("errors", "consecutiveErrorLimit: 0", provider)
+        .replace("args: [", &format!("args: [{secret}, "));
+    world.apply(&template);
+    let steps = ["{setWeight: 34}", &step("errors", ""), "{setWeight: 100}"];
+    let (stable, _) = changed(world, &manifests::rollout("web", &steps)).await;
+    let status = world.until_reverted("web").await;
+    assert_eq!(world.count_on(&stable).await, 3, "nothing is promoted");
+    status.condition("Progressing").unwrap().message.clone()
+}
+
 #[tokio::test]
-async fn a_secret_that_is_not_there_or_has_no_such_key_is_told_without_what_it_holds() {
+async fn a_secret_that_is_not_there_is_told() {
+    test("no-secret", async |world| {
+        let message = with_secret(world, "tokens", "read").await;
+        let told = format!("args.token: there is no Secret {}/tokens", world.namespace);
+        assert!(message.contains(&told), "{message}");
+    })
+    .await;
+}
+
+#[tokio::test]
+async fn a_secret_without_the_key_is_told_without_what_it_holds() {
     test("wrong-secret", async |world| {
         world.kubectl(&["create", "secret", "generic", "tokens", "--from-literal=read=hunter2"]);
-        let secret = "{name: token, valueFrom: {secretKeyRef: {name: tokens, key: write}}}";
-        let template = template("errors", "consecutiveErrorLimit: 0", "{web: {url: 'http://127.0.0.1:1/', headers: [{key: Authorization, value: 'Bearer {{args.token}}'}]}}")
-            .replace("args: [", &format!("args: [{secret}, "));
-        world.apply(&template);
-        let steps = ["{setWeight: 34}", &step("errors", ""), "{setWeight: 100}"];
-        changed(world, &manifests::rollout("web", &steps)).await;
-        let status = world.until_reverted("web").await;
-        let message = &status.condition("Progressing").unwrap().message;
+        let message = with_secret(world, "tokens", "write").await;
         let told = format!("args.token: Secret {}/tokens has no key \"write\"; it has read", world.namespace);
         assert!(message.contains(&told), "{message}");
+        let everything = world.kubectl(&["get", "ar,rp,sts,events", "-o", "yaml"]);
+        assert!(!everything.contains("hunter2"), "{everything}");
+    })
+    .await;
+}
+
+#[tokio::test]
+async fn a_job_of_the_wrong_shape_is_told_and_the_controller_goes_on() {
+    test("wrong-job", async |world| {
+        for (name, job) in
+            [("one", "{spec: 1}"), ("two", "{spec: {template: [{spec: {}}]}}"), ("three", "{}")]
+        {
+            world.apply(&format!(
+                "apiVersion: argoproj.io/v1alpha1
+kind: AnalysisRun
+metadata: {{name: {name}}}
+spec:
+  metrics:
+  - {{name: smoke, consecutiveErrorLimit: 0, provider: {{job: {job}}}}}
+"
+            ));
+            let is_over = |run: &AnalysisRun| {
+                let ours = run.metadata.name.as_deref() == Some(name);
+                ours && run.status.as_ref().is_some_and(|status| status.phase == Phase::Error)
+            };
+            world.until_run("it is told", is_over).await;
+        }
+        assert!(world.controller.as_mut().unwrap().ended().is_none(), "the controller lives");
     })
     .await;
 }

@@ -2,7 +2,7 @@
 
 use std::time::{Duration, Instant};
 
-use windlass_api::analysis::Phase;
+use windlass_api::analysis::{AnalysisRun, Phase};
 use windlass_bed::analyses::{block, error_rate, step, watched_rollout};
 use windlass_bed::{Prometheus, Scraped, World, manifests, test, until};
 
@@ -43,6 +43,10 @@ async fn a_good_canary_advances_step_by_step_to_its_end() {
             let status = run.status.as_ref().unwrap();
             assert_eq!(status.phase, Phase::Successful, "{}", status.message);
             assert_eq!(status.metric_results[0].count, 3);
+            assert!(
+                values(run).iter().any(|value| (0.0..0.1).contains(value)),
+                "a rate was measured: {run:?}"
+            );
         }
         let events: Vec<String> = world.events("web").await.into_iter().map(|(reason, _)| reason).collect();
         assert!(events.contains(&"AnalysisRunSuccessful".to_owned()), "{events:?}");
@@ -72,43 +76,70 @@ async fn a_bad_canary_is_put_back_and_the_metric_is_named_with_its_value() {
         let told = "Step-based analysis phase error/failed: Metric \"errors\" assessed Failed due to failed (1) > failureLimit (0): value [0.";
         assert!(progressing.message.starts_with(told), "{}", progressing.message);
         assert_eq!(world.count_on(&stable).await, 3);
+        let measured = values(&world.until_run_phase(Phase::Failed).await);
+        let bad = measured.iter().find(|value| **value >= 0.1).unwrap().to_string();
         let why = world.windlass_ok(&["why", "web"]);
-        assert!(why.contains("errors") && why.contains("0."), "{why}");
+        assert!(why.contains("errors") && why.contains(&bad), "{bad} is not in\n{why}");
     })
     .await;
 }
 
-#[tokio::test]
-async fn a_version_that_turns_bad_in_a_pause_is_put_back_within_an_interval_and_a_moment() {
-    let target = Scraped::start().await;
-    let prometheus = Prometheus::start(&[target.address]).await;
+/// The values that a run has measured, where there was a series.
+fn values(run: &AnalysisRun) -> Vec<f64> {
+    let results = run.status.iter().flat_map(|status| &status.metric_results);
+    let measured = results.flat_map(|result| &result.measurements);
+    measured.filter_map(|it| it.value.strip_prefix('[')?.strip_suffix(']')?.parse().ok()).collect()
+}
+
+/// How long it takes from the moment at which Prometheus sees the errors until every pod is back on the former version.
+async fn time_until_put_back(target: &Scraped, prometheus: &Prometheus) -> Duration {
+    let mut took = Duration::MAX;
     test("turns-bad", async |world| {
-        let rules = format!("interval: {}s, consecutiveErrorLimit: 100, inconclusiveLimit: 100", INTERVAL.as_secs());
-        world.apply(&error_rate("errors", &prometheus, &rules));
+        let rules =
+            format!("interval: {}s, consecutiveErrorLimit: 100, inconclusiveLimit: 100", INTERVAL.as_secs());
+        world.apply(&error_rate("errors", prometheus, &rules));
         let steps = ["{setWeight: 34}", "{pause: {}}", "{setWeight: 100}"];
         let (stable, revision) = changed(world, &watched_rollout("web", &steps, &block("errors", ""))).await;
         target.set_error_rate(&revision, 0.0);
         world.until_paused_at("web", 1).await;
-        let good = |run: &windlass_api::analysis::AnalysisRun| {
+        let good = |run: &AnalysisRun| {
             run.status.as_ref().is_some_and(|status| status.metric_results.iter().any(|it| it.successful > 1))
         };
         world.until_run("two good values were measured", good).await;
         target.set_error_rate(&revision, 0.5);
-        let query = format!(
-            "sum(rate(errors_total{{revision=\"{revision}\"}}[3s])) / sum(rate(requests_total{{revision=\"{revision}\"}}[3s]))"
-        );
+        let rate = |counter: &str| format!("sum(rate({counter}{{revision=\"{revision}\"}}[3s]))");
+        let query = format!("{} / {}", rate("errors_total"), rate("requests_total"));
         until("prometheus sees it", async || {
             prometheus.ask(&query).await.filter(|values| values.iter().any(|value| *value >= 0.1))
         })
         .await;
         let seen = Instant::now();
         world.until_reverted("web").await;
-        let took = seen.elapsed();
-        println!("analysis: put back {:.1} s after Prometheus saw it (interval {} s)", took.as_secs_f64(), INTERVAL.as_secs());
-        // The machine of a test may be busy; on a quiet one it is an interval and two seconds at most.
-        assert!(took < INTERVAL + Duration::from_secs(20), "{took:?}");
+        took = seen.elapsed();
         assert_eq!(world.count_on(&stable).await, 3);
         world.until_run_phase(Phase::Failed).await;
     })
     .await;
+    took
+}
+
+/// Somebody else may have the machine for a moment, so the bound has to be met once in a few tries. Whatever is slow by
+/// itself meets it in none.
+#[tokio::test]
+async fn a_version_that_turns_bad_in_a_pause_is_put_back_within_an_interval_and_two_seconds() {
+    const TRIES: usize = 4;
+    let limit = INTERVAL + Duration::from_secs(2);
+    let target = Scraped::start().await;
+    let prometheus = Prometheus::start(&[target.address]).await;
+    let mut all = Vec::new();
+    while all.len() < TRIES && all.iter().all(|took| *took > limit) {
+        all.push(time_until_put_back(&target, &prometheus).await);
+    }
+    let seconds: Vec<String> = all.iter().map(|took| format!("{:.1} s", took.as_secs_f64())).collect();
+    println!(
+        "analysis: put back {} after Prometheus saw it (interval {} s)",
+        seconds.join(", "),
+        INTERVAL.as_secs()
+    );
+    assert!(all.last().is_some_and(|took| *took <= limit), "{all:?}");
 }

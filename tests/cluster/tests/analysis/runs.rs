@@ -2,7 +2,7 @@
 
 use windlass_api::analysis::{AnalysisRun, Phase};
 use windlass_bed::analyses::{block, error_rate, step, template, watched_rollout};
-use windlass_bed::{Prometheus, Scraped, manifests, test, until};
+use windlass_bed::{Echo, Prometheus, Scraped, manifests, test, until};
 
 use crate::by_numbers::changed;
 
@@ -177,20 +177,24 @@ async fn no_more_finished_runs_are_kept_than_the_limits_say() {
 
 #[tokio::test]
 async fn a_secret_is_sent_to_the_provider_and_shown_nowhere() {
-    let seen = Scraped::start().await;
+    let provider = Echo::start().await;
     test("secret-arg", async |world| {
         world.kubectl(&["create", "secret", "generic", "tokens", "--from-literal=token=hunter2hunter2"]);
         let secret = "{name: token, valueFrom: {secretKeyRef: {name: tokens, key: token}}}";
-        let url = format!("http://{}/echo?token={{{{args.token}}}}", seen.address);
-        let provider =
+        let url = format!("http://{}/echo?token={{{{args.token}}}}", provider.address);
+        let settings =
             format!("{{web: {{url: '{url}', headers: [{{key: X-Token, value: '{{{{args.token}}}}'}}]}}}}");
-        let template = template("echo", "consecutiveErrorLimit: 0", &provider)
+        let template = template("echo", "consecutiveErrorLimit: 0", &settings)
             .replace("args: [", &format!("args: [{secret}, "));
         world.apply(&template);
         let steps = ["{setWeight: 34}", &step("echo", "onError: pause"), "{setWeight: 100}"];
         changed(world, &manifests::rollout("web", &steps)).await;
-        // Nobody has such a page, so it is an error, whose words are stored.
+        // It answers with what it was sent, as an error, and the words of an error are stored.
         world.until_phase("web", "Paused").await;
+        let heard = provider.heard().concat();
+        assert_eq!(heard.matches("hunter2hunter2").count(), 2, "in the address and in a header: {heard}");
+        let run = world.until_run_phase(Phase::Error).await.status.unwrap();
+        assert!(run.message.contains("/echo?token=*****"), "{}", run.message);
         let everything = [
             world.kubectl(&["get", "ar,rp,sts,events", "-o", "yaml"]),
             world.controller.as_ref().unwrap().logged(),
