@@ -142,18 +142,23 @@ fn path_parts(path: &str) -> Option<Vec<String>> {
     (!parts.is_empty()).then_some(parts)
 }
 
+/// The metrics of a run with their arguments. Secrets are not known here, and stand there hidden.
+pub fn filled(spec: &AnalysisRunSpec) -> Result<Vec<Metric>, Vec<Flaw>> {
+    let secrets = spec.args.iter().filter(|it| it.value.is_none() && it.value_from.is_some());
+    let hidden: BTreeMap<String, String> = secrets.map(|it| (it.name.clone(), HIDDEN.to_owned())).collect();
+    let flaw = |error: ArgumentError| vec![Flaw { field: "spec.args".to_owned(), what: error.to_string() }];
+    let values = values(&spec.args, &hidden).map_err(flaw)?;
+    let metrics = spec.metrics.iter().map(|metric| fill(metric, &values));
+    metrics.collect::<Result<_, _>>().map_err(flaw)
+}
+
 /// How the metrics of a run are measured and judged, or everything that does not make sense. Secrets are not known
 /// here: what is made of them is not looked at.
 pub fn prepare(spec: &AnalysisRunSpec) -> Result<Vec<Rules>, Vec<Flaw>> {
     if let Some(why) = &spec.unreadable {
         return Err(vec![Flaw { field: "spec".to_owned(), what: why.clone() }]);
     }
-    let secrets = spec.args.iter().filter(|it| it.value.is_none() && it.value_from.is_some());
-    let hidden: BTreeMap<String, String> = secrets.map(|it| (it.name.clone(), HIDDEN.to_owned())).collect();
-    let flaw = |error: ArgumentError| vec![Flaw { field: "spec.args".to_owned(), what: error.to_string() }];
-    let values = values(&spec.args, &hidden).map_err(flaw)?;
-    let metrics = spec.metrics.iter().map(|metric| fill(metric, &values));
-    let metrics: Vec<Metric> = metrics.collect::<Result<_, _>>().map_err(flaw)?;
+    let metrics = filled(spec)?;
     let rules = rules::read(&metrics, &spec.dry_run, &spec.measurement_retention);
     let mut flaws = rules.as_ref().err().cloned().unwrap_or_default();
     for (index, metric) in metrics.iter().enumerate() {

@@ -20,10 +20,8 @@ use self::client::{Body, Client, Incoming, client, why};
 use self::redirect::{Origin, redirected};
 use crate::expression::Value;
 use crate::gauge::Measured;
-use crate::providers::{Answer, Method, Provider, Request, Setting, Step, Trust};
+use crate::providers::{Answer, MOST_REQUESTS, Method, Provider, Request, Setting, Step, Trust};
 
-/// How many requests a provider may make for one value.
-const STEPS: usize = 8;
 /// How often an answer may lead elsewhere.
 const REDIRECTS: usize = 5;
 /// How large an answer may be.
@@ -66,8 +64,8 @@ impl Asker {
         loop {
             match provider.step(setting, &answers)? {
                 Step::Done(measured) => return Ok(measured),
-                Step::Ask(_) if answers.len() == STEPS => {
-                    return Err(format!("the provider asked {STEPS} times and has no value yet"));
+                Step::Ask(_) if answers.len() >= MOST_REQUESTS as usize => {
+                    return Err(format!("the provider asked {MOST_REQUESTS} times and has no value yet"));
                 }
                 Step::Ask(request) => {
                     sent.extend(credentials(&request));

@@ -1,10 +1,11 @@
 //! Measured health. A metric is asked again and again; its values are judged by expressions; limits turn many judgements
 //! into one verdict. All of it is pure: values, the time and the answers of providers are arguments. Only [`http`] sends
-//! anything.
+//! anything, and only [`environment`] looks at the process.
 
 pub mod arguments;
 pub mod attend;
 pub mod compose;
+pub mod environment;
 pub mod expression;
 pub mod gauge;
 pub mod http;

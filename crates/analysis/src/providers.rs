@@ -112,8 +112,14 @@ fn form(pairs: &[(&str, &str)]) -> String {
     form_urlencoded::Serializer::new(String::new()).extend_pairs(pairs).finish()
 }
 
+/// How many requests a provider may make for one value.
+pub const MOST_REQUESTS: u32 = 8;
+
 /// A provider with its settings.
 pub trait Provider: Send + Sync {
+    /// How long one value may take at most: every request that may be needed, each as late as it may be.
+    fn longest(&self) -> Duration;
+
     /// The Secret that holds its credentials, if it needs one besides its arguments.
     fn secret(&self) -> Option<SecretWanted>;
 

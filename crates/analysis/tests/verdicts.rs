@@ -59,6 +59,18 @@ fn read(metrics: &[Metric], dry: &[DryRun]) -> Vec<Rules> {
 }
 
 #[test]
+fn the_tables_have_at_least_150_cases() {
+    let tables = [
+        include_str!("verdicts/values.txt"),
+        include_str!("verdicts/metrics.txt"),
+        include_str!("verdicts/runs.txt"),
+    ];
+    let cases: BTreeSet<Vec<&str>> =
+        tables.into_iter().flat_map(|table| rows("", table)).map(|(_, row)| row).collect();
+    assert!(cases.len() >= 150, "there are only {} different ones", cases.len());
+}
+
+#[test]
 fn a_value_is_judged_as_the_table_says() {
     let table = rows("values.txt", include_str!("verdicts/values.txt"));
     for (place, row) in &table {

@@ -7,7 +7,7 @@ use serde_json::Value;
 use windlass_analysis::compose::{About, Ends, compose};
 use windlass_analysis::templates::closure;
 use windlass_api::analysis::{AnalysisRun, AnalysisRunSpec};
-use windlass_api::rollout_plugin::{RolloutAnalysis, RolloutPlugin};
+use windlass_api::rollout_plugin::{RolloutAnalysis, RolloutPlugin, analysis_field};
 use windlass_api::{Asked, Front};
 use windlass_engine::{CheckId, CheckMove, CheckPlace, Flaw, Observation, Run, SeenCheck};
 
@@ -33,10 +33,7 @@ pub(crate) fn obstacles(
 ) -> Vec<Flaw> {
     let mut flaws = Vec::new();
     for (place, analysis) in asked.analyses.all() {
-        let field = match place {
-            CheckPlace::Stage(stage) => format!("spec.strategy.canary.steps[{stage}].analysis"),
-            CheckPlace::Background => "spec.strategy.canary.analysis".to_owned(),
-        };
+        let field = analysis_field(place);
         let found = match unwatched(caches, index, rollout, analysis) {
             Some(problem) => vec![problem],
             None => spec_of(index, rollout, place, analysis, seen).err().unwrap_or_default(),

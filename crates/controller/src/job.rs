@@ -176,7 +176,6 @@ pub(crate) fn judged(
 }
 
 #[cfg(test)]
-#[expect(clippy::unwrap_used, reason = "this is test code")]
 mod tests {
     use super::*;
 

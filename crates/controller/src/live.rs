@@ -9,6 +9,7 @@ use std::time::Duration;
 use k8s_openapi::api::core::v1::Secret;
 use kube::{Api, Client};
 use tokio::sync::Semaphore;
+use windlass_analysis::environment::environment;
 use windlass_analysis::gauge::{Answer, Answered, Filled, Gauge, Question, Reading};
 use windlass_analysis::http::Asker;
 use windlass_analysis::providers::{self, Provider, SecretPlace, SecretWanted, Setting, Settings};
@@ -24,12 +25,6 @@ use crate::{job, objects};
 const TIME_LIMIT: Duration = Duration::from_secs(10);
 /// How many questions the API server is asked at once, for metrics that the cluster itself answers.
 const AT_ONCE: usize = 32;
-/// What a file named in the environment holds is offered under another name: providers do not read files.
-const FILES: [(&str, &str); 2] = [
-    ("AWS_WEB_IDENTITY_TOKEN_FILE", "AWS_WEB_IDENTITY_TOKEN"),
-    ("AWS_CONTAINER_AUTHORIZATION_TOKEN_FILE", "AWS_CONTAINER_AUTHORIZATION_TOKEN"),
-];
-
 /// Whoever asks the real providers.
 #[derive(Clone)]
 pub(crate) struct Live(Arc<Parts>);
@@ -44,7 +39,6 @@ struct Parts {
     room: Semaphore,
     /// The namespace of the controller: the Secrets of providers that all rollouts share are there.
     namespace: String,
-    environment: BTreeMap<String, String>,
 }
 
 impl Gauge for Live {
@@ -57,9 +51,8 @@ impl Gauge for Live {
 impl Live {
     pub(crate) fn new(client: Client, writer: Writer, clock: Arc<dyn Clock>) -> Self {
         let namespace = client.default_namespace().to_owned();
-        let environment = std::env::vars().collect();
         let (asker, objects, room) = (Asker::default(), Objects::default(), Semaphore::new(AT_ONCE));
-        Self(Arc::new(Parts { client, writer, clock, asker, objects, room, namespace, environment }))
+        Self(Arc::new(Parts { client, writer, clock, asker, objects, room, namespace }))
     }
 }
 
@@ -221,14 +214,7 @@ impl Parts {
         question: &Question,
         provider: &dyn Provider,
     ) -> Result<(BTreeMap<String, String>, BTreeMap<String, String>), Trouble> {
-        let mut environment = self.environment.clone();
-        for (file, name) in FILES {
-            if let Some(path) = environment.get(file).cloned()
-                && let Ok(text) = tokio::fs::read_to_string(&path).await
-            {
-                environment.insert(name.to_owned(), text.trim().to_owned());
-            }
-        }
+        let environment = environment().await;
         let Some(SecretWanted { name, place, optional }) = provider.secret() else {
             return Ok((BTreeMap::new(), environment));
         };

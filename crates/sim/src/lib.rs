@@ -43,7 +43,7 @@ pub use judge::{Judge, Violation};
 pub use live::Live;
 pub use object::{Key, Object};
 pub use play::{Attendance, Attended, Ending, Outcome, Over, Statistics, attend, holds, play, play_from};
-pub use readings::{Sample, Says};
+pub use readings::{Sample, Says, Shape};
 pub use refusal::Refusal;
 pub use resource::Resource;
 pub use selector::Selector;

@@ -1,4 +1,7 @@
-//! What metrics say in a play: whatever the script sets, at once or late. Providers are not played: what they answer is.
+//! What metrics say in a play: whatever the script sets, at once or late. Providers are not played: what they answer is,
+//! in the shape in which each of them answers, so that a condition that holds here holds in a cluster too.
+
+mod shape;
 
 use std::collections::BTreeMap;
 use std::fmt;
@@ -6,9 +9,13 @@ use std::str::FromStr;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
+use serde_json::Value as Json;
 use tokio::time::Instant;
 use windlass_analysis::expression::Value;
 use windlass_analysis::gauge::{Answered, Gauge, Measured, Question, Reading};
+use windlass_api::analysis::Phase;
+
+pub use self::shape::Shape;
 
 /// A value that the conditions of scripts call good.
 pub(crate) const GOOD: f64 = 0.01;
@@ -23,16 +30,22 @@ pub struct Sample {
 }
 
 /// One answer.
-#[derive(Clone, Copy, Debug, PartialEq)]
+#[derive(Clone, Debug, PartialEq)]
 pub enum Says {
     /// A number.
     Number(f64),
     /// None that can be compared: zero divided by zero.
     NotANumber,
-    /// An empty list: a query that finds nothing.
+    /// A query that finds nothing.
     Empty,
     /// No answer.
     Error,
+    /// A Job that goes well.
+    Pass,
+    /// A Job that fails.
+    Fail,
+    /// Exactly this, whatever the provider.
+    Exactly(Json),
 }
 
 impl From<Says> for Sample {
@@ -48,6 +61,9 @@ impl fmt::Display for Says {
             Self::NotANumber => out.write_str("nan"),
             Self::Empty => out.write_str("empty"),
             Self::Error => out.write_str("error"),
+            Self::Pass => out.write_str("pass"),
+            Self::Fail => out.write_str("fail"),
+            Self::Exactly(json) => write!(out, "{json}"),
         }
     }
 }
@@ -56,16 +72,51 @@ impl FromStr for Says {
     type Err = String;
 
     fn from_str(word: &str) -> Result<Self, String> {
+        let number = || word.parse().ok().filter(|it: &f64| it.is_finite()).map(Self::Number);
         Ok(match word {
             "nan" => Self::NotANumber,
             "empty" => Self::Empty,
             "error" => Self::Error,
-            number => {
-                Self::Number(number.parse().ok().filter(|it: &f64| it.is_finite()).ok_or_else(|| {
-                    format!("`{word}` is nothing that a metric says: expected a number, nan, empty or error")
-                })?)
-            }
+            "pass" => Self::Pass,
+            "fail" => Self::Fail,
+            _ => number().or_else(|| serde_json::from_str(word).ok().map(Self::Exactly)).ok_or_else(|| {
+                format!(
+                    "`{word}` is nothing that a metric says: expected a number, nan, empty or error, of a job pass or \
+                     fail, or a value as JSON, such as true or {{\"lag\": 3}}"
+                )
+            })?,
         })
+    }
+}
+
+impl Says {
+    /// What comes of asking a provider that answers in this shape, or why it never says so.
+    pub fn reading(&self, shape: &Shape) -> Result<Reading, String> {
+        let value = |value| Ok(Reading::Value(Measured { value, metadata: BTreeMap::new() }));
+        let verdict = |phase: Phase, message: &str| {
+            Ok(Reading::Verdict { phase, message: message.to_owned(), metadata: BTreeMap::new() })
+        };
+        match (self, shape) {
+            (Self::Error, _) => Ok(Reading::Error("the provider does not answer".to_owned())),
+            (Self::Pass, Shape::Verdict) => verdict(Phase::Successful, ""),
+            (Self::Fail, Shape::Verdict) => verdict(Phase::Failed, "the Job failed"),
+            (_, Shape::Verdict) => {
+                Err("a job has no value, it says by itself whether all is well: say pass, fail or error"
+                    .to_owned())
+            }
+            (Self::Pass | Self::Fail, _) => {
+                Err("pass and fail are what a job says: say a value, which the conditions judge".to_owned())
+            }
+            (Self::Exactly(json), _) => value(Value::from(json.clone())),
+            (_, Shape::Fields { provider, example }) => Err(format!(
+                "{provider} answers with names and values, not with a number: say them as JSON, such as '{example}'"
+            )),
+            (Self::Number(number), shape) => value(shape.of_number(*number)),
+            (Self::NotANumber, shape) => value(shape.of_number(f64::NAN)),
+            (Self::Empty, Shape::Point) => value(Value::Nil),
+            (Self::Empty, Shape::Series) => Ok(Reading::Error("the query has no results".to_owned())),
+            (Self::Empty, _) => value(Value::List(Vec::new())),
+        }
     }
 }
 
@@ -90,26 +141,20 @@ impl Samples {
         }
     }
 
-    /// What it says, and after how long.
-    fn reading(&self, metric: &str) -> (Reading, Duration) {
+    /// What the metric of a question says, and after how long.
+    fn reading(&self, question: &Question) -> (Reading, Duration) {
+        let metric = &question.metric;
         let mut all = self.all();
-        let said = all.get_mut(metric).and_then(|(sample, turn)| {
-            let says = sample.says.get(*turn % sample.says.len().max(1)).copied()?;
+        let said = all.get_mut(&metric.name).and_then(|(sample, turn)| {
+            let says = sample.says.get(*turn % sample.says.len().max(1)).cloned()?;
             *turn += 1;
             Some((says, sample.after))
         });
         let Some((says, after)) = said else {
-            let text = format!("nobody has said what metric {metric:?} says");
+            let text = format!("nobody has said what metric {:?} says", metric.name);
             return (Reading::Error(text), Duration::ZERO);
         };
-        let value = |value| Reading::Value(Measured { value, metadata: BTreeMap::new() });
-        let reading = match says {
-            Says::Number(number) => value(Value::Float(number)),
-            Says::NotANumber => value(Value::Float(f64::NAN)),
-            Says::Empty => value(Value::List(Vec::new())),
-            Says::Error => Reading::Error("the provider does not answer".to_owned()),
-        };
-        (reading, after)
+        (says.reading(&Shape::of(&metric.provider)).unwrap_or_else(Reading::Error), after)
     }
 }
 
@@ -118,7 +163,7 @@ pub(crate) struct Prompt(pub(crate) Samples);
 
 impl Gauge for Prompt {
     fn ask(&self, question: Question, answered: Answered) {
-        let (reading, after) = self.0.reading(&question.metric.name);
+        let (reading, after) = self.0.reading(&question);
         tokio::spawn(async move {
             tokio::time::sleep(after).await;
             answered(reading.into());
@@ -167,7 +212,7 @@ impl Desk {
 
 impl Gauge for Desk {
     fn ask(&self, question: Question, answered: Answered) {
-        let (reading, after) = self.samples.reading(&question.metric.name);
+        let (reading, after) = self.samples.reading(&question);
         self.open().push(Open { due: Instant::now() + after, reading, answered });
     }
 }

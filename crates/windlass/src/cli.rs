@@ -165,7 +165,8 @@ pub(crate) struct ServeArguments {
 
 const PLAN_HELP: &str = "\
 Says for each step which pods move, where the partition is, what is waited for and how long that takes; how many pods are \
-down at once; until when an abort puts everything back; and what may surprise. Nothing is written.
+down at once; until when an abort puts everything back; and what may surprise. Analyses are shown with their metrics and \
+the longest time that they may take, from the templates beside the rollout. Nothing is written.
 
 Examples:
   windlass plan -f web.yaml                        (no cluster needed)

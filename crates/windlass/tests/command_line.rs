@@ -2,7 +2,11 @@
 
 #![expect(clippy::unwrap_used, reason = "a test that cannot start its program has nothing to say")]
 
+use std::io::{BufRead, BufReader, Read, Write};
+use std::net::{SocketAddr, TcpListener};
+use std::path::PathBuf;
 use std::process::{Command, Output};
+use std::sync::mpsc::{Receiver, channel};
 
 fn windlass(arguments: &[&str]) -> Output {
     Command::new(env!("CARGO_BIN_EXE_windlass"))
@@ -33,6 +37,13 @@ fn a_wrong_command_line_ends_with_2() {
         vec!["simulate", "-f", "web.yaml", "--fail", "web-4:crash"],
         vec!["simulate", "-f", "web.yaml", "--abort-at", "stage=0"],
         vec!["simulate", "-f", "web.yaml", "--approve-after", "soon"],
+        vec!["simulate", "-f", "web.yaml", "--metric", "error-rate"],
+        vec!["simulate", "-f", "web.yaml", "--metric", "error-rate=much"],
+        vec!["simulate", "-f", "web.yaml", "--metric", "error-rate=1,2"],
+        vec!["analyze"],
+        vec!["analyze", "-f", "template.yaml", "-o", "yaml"],
+        vec!["analyze", "-f", "template.yaml", "--arg", "service"],
+        vec!["analyze", "-f", "template.yaml", "--secret", "token=a"],
     ];
     for arguments in wrong {
         assert_eq!(windlass(&arguments).status.code(), Some(2), "{arguments:?}");
@@ -128,6 +139,116 @@ fn a_plan_reads_several_files_folders_and_standard_input() {
         .output()
         .unwrap();
     assert!(String::from_utf8_lossy(&output.stdout).contains("(standard input:19)"));
+}
+
+/// A server that answers each path with a body and every other one with 404, and hands over the requests' bodies.
+fn server(answers: &'static [(&str, &str)]) -> (SocketAddr, Receiver<String>) {
+    let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+    let address = listener.local_addr().unwrap();
+    let (seen, requests) = channel();
+    std::thread::spawn(move || {
+        for stream in listener.incoming() {
+            let mut stream = BufReader::new(stream.unwrap());
+            let (mut first, mut line, mut length) = (String::new(), String::new(), 0);
+            stream.read_line(&mut first).unwrap();
+            while stream.read_line(&mut line).unwrap() > 2 {
+                let header = line.to_lowercase();
+                length =
+                    header.strip_prefix("content-length:").map_or(length, |it| it.trim().parse().unwrap());
+                line.clear();
+            }
+            let mut body = vec![0; length];
+            stream.read_exact(&mut body).unwrap();
+            // Nobody may listen any more.
+            let _ = seen.send(String::from_utf8(body).unwrap());
+            let path = first.split(' ').nth(1).unwrap_or_default();
+            let answer = answers.iter().find(|(known, _)| *known == path).map(|(_, body)| *body);
+            let (status, body) = answer.map_or((404, ""), |body| (200, body));
+            let size = body.len();
+            let head =
+                format!("HTTP/1.1 {status} Said\r\nContent-Length: {size}\r\nConnection: close\r\n\r\n");
+            stream.get_mut().write_all((head + body).as_bytes()).unwrap();
+        }
+    });
+    (address, requests)
+}
+
+/// A file of this test, by what it is about.
+fn written(name: &str, text: &str) -> PathBuf {
+    let file = std::env::temp_dir().join(format!("windlass-{name}-{}", std::process::id()));
+    std::fs::write(&file, text).unwrap();
+    file
+}
+
+#[test]
+fn the_exit_code_of_an_analysis_says_what_its_values_are() {
+    let (address, _requests) = server(&[("/good", "1"), ("/neither", "7"), ("/bad", "12")]);
+    let metric = |name: &str| {
+        format!(
+            "  - name: {name}\n    successCondition: result < 5\n    failureCondition: result > 10\n    \
+             provider: {{web: {{url: http://{address}/{name}}}}}\n"
+        )
+    };
+    let metrics: String = ["good", "neither", "bad", "none", "dry"].map(metric).concat();
+    let template = written(
+        "analyze.yaml",
+        &format!(
+            "apiVersion: argoproj.io/v1alpha1\nkind: AnalysisTemplate\nmetadata: {{name: t}}\nspec:\n  \
+             dryRun: [{{metricName: dry}}]\n  metrics:\n  - {{name: a-job, provider: {{job: {{spec: {{}}}}}}}}\n{metrics}"
+        ),
+    );
+    let path = template.to_str().unwrap();
+    let rows: [(&[&str], i32, &str); 9] = [
+        (&["--metric", "good"], 0, "Successful\n"),
+        (&["--metric", "good", "--metric", "dry"], 0, "Successful\n"),
+        (&["--metric", "good", "--metric", "neither"], 2, "Inconclusive\n"),
+        (&["--metric", "none", "--metric", "neither"], 1, "Error\n"),
+        (&["--metric", "bad"], 1, "Failed\n"),
+        (&["--metric", "a-job"], 1, "Error\n"),
+        (&[], 1, "Failed\n"),
+        (&["--metric", "goood"], 2, ""),
+        (&["--arg", "service=db"], 2, ""),
+    ];
+    for (flags, code, last) in rows {
+        let output = windlass(&[&["analyze", "-f", path], flags].concat());
+        let (printed, said) = (String::from_utf8_lossy(&output.stdout).into_owned(), said(&output));
+        assert_eq!(output.status.code(), Some(code), "{flags:?}: {printed}{said}");
+        assert!(printed.ends_with(last) && printed.is_empty() == last.is_empty(), "{flags:?}: {printed}");
+        assert_eq!(said.is_empty(), !last.is_empty(), "{flags:?}: {said}");
+    }
+    std::fs::remove_file(&template).unwrap();
+    assert_eq!(windlass(&["analyze", "-f", path]).status.code(), Some(1), "there is no such file");
+}
+
+#[test]
+fn an_analysis_has_the_environment_that_the_controller_would_have() {
+    let (address, requests) = server(&[]);
+    let token = written("token", "t0ken\n");
+    let template = written(
+        "aws.yaml",
+        "apiVersion: argoproj.io/v1alpha1\nkind: AnalysisTemplate\nmetadata: {name: t}\nspec:\n  metrics:\n  - name: m\n    \
+         provider:\n      cloudWatch:\n        metricDataQueries:\n        - {id: errors, expression: SUM(METRICS())}\n",
+    );
+    let output = Command::new(env!("CARGO_BIN_EXE_windlass"))
+        .args(["analyze", "-f", template.to_str().unwrap()])
+        .env_remove("AWS_ACCESS_KEY_ID")
+        .env("AWS_REGION", "eu-central-1")
+        .env("AWS_ROLE_ARN", "arn:aws:iam::1:role/windlass")
+        .env("AWS_WEB_IDENTITY_TOKEN_FILE", &token)
+        .env("AWS_ENDPOINT_URL", format!("http://{address}"))
+        .output()
+        .unwrap();
+    for file in [token, template] {
+        std::fs::remove_file(file).unwrap();
+    }
+    assert_eq!(output.status.code(), Some(1), "{}", said(&output));
+    let printed = String::from_utf8_lossy(&output.stdout);
+    let asked = requests.try_recv().unwrap_or_else(|_| panic!("nobody asked: {printed}"));
+    assert!(
+        asked.contains("Action=AssumeRoleWithWebIdentity") && asked.contains("WebIdentityToken=t0ken"),
+        "{asked}"
+    );
+    assert!(printed.contains("AWS STS"), "{printed}");
 }
 
 #[test]

@@ -110,6 +110,15 @@ impl Authentication {
         fields.block("authentication", read).flatten().unwrap_or(Self::Nobody)
     }
 
+    /// How long it may take to be able to ask, where one answer is waited for so long.
+    pub(super) fn longest(&self, timeout: Duration) -> Duration {
+        match self {
+            Self::Nobody | Self::Basic { .. } | Self::Bearer(_) => Duration::ZERO,
+            Self::Client(_) => timeout.saturating_mul(2),
+            Self::Signed(_) => credentials::TIMEOUT,
+        }
+    }
+
     /// What has to be asked before the real question, or what goes with it.
     pub(super) fn introduce<'a>(
         &self,

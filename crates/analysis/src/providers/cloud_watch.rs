@@ -10,7 +10,7 @@ use serde_json::{Map, Value as Json, json};
 use super::answers::{Service, text_at};
 use super::aws::{self, Credentials, Scope, credentials};
 use super::fields::{Fields, is_open};
-use super::{Answer, Method, Provider, Request, SecretWanted, Setting, Step, Trust};
+use super::{Answer, MOST_REQUESTS, Method, Provider, Request, SecretWanted, Setting, Step, Trust};
 use crate::expression::Value;
 use crate::gauge::Measured;
 
@@ -103,6 +103,11 @@ fn put<T: Into<Json>>(fields: &mut Map<String, Json>, name: &str, value: Option<
 }
 
 impl Provider for CloudWatch {
+    fn longest(&self) -> Duration {
+        // As many pages as may be read; whoever gives credentials answers sooner.
+        TIMEOUT.saturating_mul(MOST_REQUESTS)
+    }
+
     fn secret(&self) -> Option<SecretWanted> {
         None
     }

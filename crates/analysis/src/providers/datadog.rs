@@ -118,6 +118,10 @@ fn v2(
 }
 
 impl Provider for Datadog {
+    fn longest(&self) -> Duration {
+        self.timeout
+    }
+
     fn secret(&self) -> Option<SecretWanted> {
         let common = SecretWanted { name: SECRET.to_owned(), place: SecretPlace::Controller, optional: true };
         Some(self.secret.clone().unwrap_or(common))

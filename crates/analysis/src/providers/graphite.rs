@@ -39,6 +39,10 @@ pub(super) fn read(fields: &mut Fields<'_>) -> Box<dyn Provider> {
 }
 
 impl Provider for Graphite {
+    fn longest(&self) -> Duration {
+        TIMEOUT
+    }
+
     fn secret(&self) -> Option<SecretWanted> {
         None
     }

@@ -32,6 +32,10 @@ pub(super) fn read(fields: &mut Fields<'_>) -> Box<dyn Provider> {
 }
 
 impl Provider for Influx {
+    fn longest(&self) -> Duration {
+        TIMEOUT
+    }
+
     fn secret(&self) -> Option<SecretWanted> {
         Some(SecretWanted { name: self.secret.clone(), place: SecretPlace::Controller, optional: false })
     }

@@ -43,6 +43,10 @@ pub(super) fn read(fields: &mut Fields<'_>) -> Box<dyn Provider> {
 }
 
 impl Provider for NewRelic {
+    fn longest(&self) -> Duration {
+        self.timeout + GRACE
+    }
+
     fn secret(&self) -> Option<SecretWanted> {
         Some(SecretWanted { name: self.secret.clone(), place: SecretPlace::Controller, optional: false })
     }

@@ -86,6 +86,11 @@ fn moment(fields: &mut Fields<'_>, name: &'static str) -> Option<Moment> {
 }
 
 impl Provider for Prometheus {
+    fn longest(&self) -> Duration {
+        // A server that refuses POST is asked a second time.
+        self.authentication.longest(self.timeout).saturating_add(self.timeout.saturating_mul(2))
+    }
+
     fn secret(&self) -> Option<SecretWanted> {
         None
     }

@@ -77,6 +77,10 @@ fn path(fields: &mut Fields<'_>) -> Option<JsonPath> {
 }
 
 impl Provider for Web {
+    fn longest(&self) -> Duration {
+        self.authentication.longest(self.timeout).saturating_add(self.timeout)
+    }
+
     fn secret(&self) -> Option<SecretWanted> {
         None
     }

@@ -8,7 +8,9 @@ use serde_json::json;
 use windlass_analysis::expression::Value;
 use windlass_analysis::gauge::Measured;
 use windlass_analysis::http::Asker;
-use windlass_analysis::providers::{Answer, Method, Provider, Request, SecretWanted, Setting, Step, Trust};
+use windlass_analysis::providers::{
+    Answer, MOST_REQUESTS, Method, Provider, Request, SecretWanted, Setting, Step, Trust,
+};
 
 use super::server::{Reply, Server};
 use super::{measured, now, provider};
@@ -24,6 +26,10 @@ impl Once {
 }
 
 impl Provider for Once {
+    fn longest(&self) -> Duration {
+        self.0.timeout
+    }
+
     fn secret(&self) -> Option<SecretWanted> {
         None
     }
@@ -168,6 +174,9 @@ async fn each_pod_is_asked_by_itself() {
 async fn a_provider_that_never_ends_is_ended() {
     struct Endless(Once);
     impl Provider for Endless {
+        fn longest(&self) -> Duration {
+            self.0.longest().saturating_mul(MOST_REQUESTS)
+        }
         fn secret(&self) -> Option<SecretWanted> {
             None
         }

@@ -17,6 +17,14 @@ use crate::front::{Analyses, Kept};
 /// Which check a run of an analysis is.
 const CHECK: &str = "windlass.sh/check";
 
+/// The field that asks for a check.
+pub fn analysis_field(place: CheckPlace) -> String {
+    match place {
+        CheckPlace::Stage(stage) => format!("spec.strategy.canary.steps[{stage}].analysis"),
+        CheckPlace::Background => "spec.strategy.canary.analysis".to_owned(),
+    }
+}
+
 /// What the checks measure.
 pub(super) fn analyses(spec: &RolloutPluginSpec) -> Analyses {
     let Some(canary) = &spec.strategy.canary else { return Analyses::default() };

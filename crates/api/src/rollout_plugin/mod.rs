@@ -8,6 +8,7 @@ mod plan;
 mod spec;
 mod status;
 
+pub use checks::analysis_field;
 pub use conditions::HOLD_GUARDED;
 pub use spec::{
     AnalysisRunMetadata, Canary, HistoryLimits, Pause, PluginReference, RolloutAnalysis, RolloutPlugin,

@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 
 use futures::future::join_all;
 use jiff::Timestamp;
+use windlass_analysis::environment::environment;
 use windlass_analysis::gauge::{Answer, Measured, Reading};
 use windlass_analysis::http::Asker;
 use windlass_analysis::measurement::measurement;
@@ -15,13 +16,7 @@ use super::subjects::{Asked, Measurable, Subject};
 
 /// Asks everything.
 pub(crate) async fn ask(subjects: Vec<Subject>, secrets: &Secrets) -> Report {
-    let asking = Asking {
-        asker: Asker::default(),
-        environment: std::env::vars_os()
-            .filter_map(|(name, value)| Some((name.into_string().ok()?, value.into_string().ok()?)))
-            .collect(),
-        secrets,
-    };
+    let asking = Asking { asker: Asker::default(), environment: environment().await, secrets };
     Report::new(join_all(subjects.into_iter().map(|subject| asking.subject(subject))).await)
 }
 
@@ -33,7 +28,7 @@ struct Asking<'a> {
 
 impl Asking<'_> {
     async fn subject(&self, subject: Subject) -> Analysis {
-        let Subject { kind, name, place, metrics, redactor } = subject;
+        let Subject { kind, namespace, name, place, metrics, redactor } = subject;
         let one = async |metric: Measurable| {
             let started = Timestamp::now();
             let mut sent = Vec::new();
@@ -42,7 +37,8 @@ impl Asking<'_> {
             let made = answer.and_then(|it| measurement(&it, &metric.conditions, started, Timestamp::now()));
             made.map_or_else(|| Outcome::left_out(&metric), |made| Outcome::new(&metric, made, &redactor))
         };
-        Analysis { kind, name, place, metrics: join_all(metrics.into_iter().map(one)).await }
+        let metrics = join_all(metrics.into_iter().map(one)).await;
+        Analysis { kind, namespace, name, place, metrics }
     }
 
     /// What came of it; nothing for what only a cluster can answer.

@@ -1,6 +1,6 @@
 //! What came of it, for people and for programs. Pure.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::fmt::Write as _;
 
 use serde::Serialize;
@@ -23,6 +23,8 @@ pub(crate) struct Report {
 #[derive(Serialize)]
 pub(crate) struct Analysis {
     pub(crate) kind: &'static str,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(crate) namespace: Option<String>,
     pub(crate) name: String,
     pub(crate) place: Place,
     pub(crate) metrics: Vec<Outcome>,
@@ -85,20 +87,27 @@ fn good_because(conditions: &Conditions) -> String {
 
 impl Report {
     pub(crate) fn new(analyses: Vec<Analysis>) -> Self {
-        let all = || analyses.iter().flat_map(|it| &it.metrics);
-        let deciding = all().filter(|it| !it.dry_run).filter_map(|it| it.phase);
-        // If nothing at all could be measured, nothing is known.
-        let nothing = all().all(|it| it.phase.is_none());
-        let phase = if nothing { Phase::Error } else { deciding.max().unwrap_or(Phase::Successful) };
+        let (dry, deciding): (Vec<&Outcome>, Vec<&Outcome>) =
+            analyses.iter().flat_map(|it| &it.metrics).partition(|it| it.dry_run);
+        let worst = deciding.iter().filter_map(|it| it.phase).max();
+        // If nothing that counts could be measured, nothing is known. What decides nothing counts where there is
+        // nothing else.
+        let heeded = if deciding.is_empty() { &dry } else { &deciding };
+        let nothing = heeded.iter().all(|it| it.phase.is_none());
+        let phase = if nothing { Phase::Error } else { worst.unwrap_or(Phase::Successful) };
         Self { phase, analyses }
     }
 
     /// For a terminal.
     pub(crate) fn text(&self) -> String {
         let mut out = String::new();
-        for Analysis { kind, name, place, metrics } in &self.analyses {
+        let namespaces: BTreeSet<&str> =
+            self.analyses.iter().filter_map(|it| it.namespace.as_deref()).collect();
+        for Analysis { kind, namespace, name, place, metrics } in &self.analyses {
+            let namespace = namespace.as_ref().filter(|_| namespaces.len() > 1);
+            let namespace = namespace.map(|namespace| format!("{namespace}/")).unwrap_or_default();
             // Writing into a text cannot fail.
-            let _ = writeln!(out, "{kind} {name} ({place})");
+            let _ = writeln!(out, "{kind} {namespace}{name} ({place})");
             let width = metrics.iter().map(|it| it.name.chars().count()).max().unwrap_or(0);
             for metric in metrics {
                 let dry = if metric.dry_run { " (dry run: it decides nothing)" } else { "" };

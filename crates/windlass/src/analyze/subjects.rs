@@ -3,6 +3,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
+use kube::Resource;
 use windlass_analysis::gauge::{About, Filled, Question, RunIdentity, Subject as Workload};
 use windlass_analysis::providers::{self, Settings};
 use windlass_analysis::redact::Redactor;
@@ -19,6 +20,8 @@ use crate::files::{Found, Manifests, Place};
 /// A template or a run, and its metrics.
 pub(crate) struct Subject {
     pub(crate) kind: &'static str,
+    /// None for what is in none, or does not say it.
+    pub(crate) namespace: Option<String>,
     pub(crate) name: String,
     pub(crate) place: Place,
     pub(crate) metrics: Vec<Measurable>,
@@ -42,6 +45,7 @@ pub(crate) enum Asked {
 /// A document that has metrics.
 struct Document<'a> {
     kind: &'static str,
+    namespace: Option<String>,
     name: String,
     spec: AnalysisTemplateSpec,
     place: Place,
@@ -51,18 +55,22 @@ struct Document<'a> {
 }
 
 impl<'a> Document<'a> {
-    fn new<T>(
+    fn new<T: Resource>(
         kind: &'static str,
-        name: Option<&str>,
         spec: AnalysisTemplateSpec,
         found: &'a Found<T>,
         cluster_scope: Option<bool>,
     ) -> Self {
-        let name = name.unwrap_or_default().to_owned();
+        let name = found.object.meta().name.clone().unwrap_or_default();
         let reference = cluster_scope
             .map(|cluster_scope| TemplateReference { template_name: name.clone(), cluster_scope });
+        let namespace = found.object.meta().namespace.clone().filter(|_| cluster_scope != Some(true));
         let place_of = Box::new(|path: &str| found.place_of(path));
-        Self { kind, name, spec, place: found.place.clone(), place_of, reference }
+        Self { kind, namespace, name, spec, place: found.place.clone(), place_of, reference }
+    }
+
+    fn is_of_the_cluster(&self) -> bool {
+        self.reference.as_ref().is_some_and(|reference| reference.cluster_scope)
     }
 }
 
@@ -96,12 +104,15 @@ pub(crate) fn subjects(
 fn documents(manifests: &Manifests) -> Vec<Document<'_>> {
     let mut documents = Vec::new();
     for found in &manifests.templates {
-        let (name, spec) = (found.object.metadata.name.as_deref(), found.object.spec.clone());
-        documents.push(Document::new("AnalysisTemplate", name, spec, found, Some(false)));
+        documents.push(Document::new("AnalysisTemplate", found.object.spec.clone(), found, Some(false)));
     }
     for found in &manifests.cluster_templates {
-        let (name, spec) = (found.object.metadata.name.as_deref(), found.object.spec.clone());
-        documents.push(Document::new("ClusterAnalysisTemplate", name, spec, found, Some(true)));
+        documents.push(Document::new(
+            "ClusterAnalysisTemplate",
+            found.object.spec.clone(),
+            found,
+            Some(true),
+        ));
     }
     for found in &manifests.runs {
         let run = &found.object.spec;
@@ -112,13 +123,7 @@ fn documents(manifests: &Manifests) -> Vec<Document<'_>> {
             measurement_retention: run.measurement_retention.clone(),
             ..AnalysisTemplateSpec::default()
         };
-        documents.push(Document::new(
-            "AnalysisRun",
-            found.object.metadata.name.as_deref(),
-            spec,
-            found,
-            None,
-        ));
+        documents.push(Document::new("AnalysisRun", spec, found, None));
     }
     documents
 }
@@ -135,20 +140,20 @@ struct Making<'a> {
 impl<'a> Making<'a> {
     /// Each document that is measured by itself, with all that it refers to.
     fn specs(&self) -> Result<Vec<(&'a Document<'a>, AnalysisTemplateSpec)>, Failure> {
-        let known: BTreeMap<TemplateReference, AnalysisTemplateSpec> =
-            self.documents.iter().filter_map(|it| Some((it.reference.clone()?, it.spec.clone()))).collect();
-        let referred: BTreeSet<&TemplateReference> =
-            self.documents.iter().flat_map(|it| &it.spec.templates).collect();
         let (mut specs, mut wrong) = (Vec::new(), Wrong::new());
         for document in self.documents {
             let Some(reference) = &document.reference else {
                 specs.push((document, document.spec.clone()));
                 continue;
             };
+            let known: BTreeMap<TemplateReference, AnalysisTemplateSpec> = self
+                .beside(document)
+                .filter_map(|it| Some((it.reference.clone()?, it.spec.clone())))
+                .collect();
             match flatten(std::slice::from_ref(reference), &known) {
-                Ok(spec) if !referred.contains(reference) => specs.push((document, spec)),
                 // It is measured as part of another one.
-                Ok(_) => {}
+                Ok(_) if self.is_referred_to(document, reference) => {}
+                Ok(spec) => specs.push((document, spec)),
                 Err(error) => wrong.push(format!("{}: {error}", self.place_of_error(document, &error))),
             }
         }
@@ -156,9 +161,27 @@ impl<'a> Making<'a> {
         if wrong.is_empty() { Ok(specs) } else { Err(Failure::Manifests(wrong.join("\n       "))) }
     }
 
+    /// The documents that one can refer to, itself among them: those of its namespace, and those of the cluster. A template
+    /// of the cluster means those of whoever uses it, which is known only where the files have one namespace.
+    fn beside(&self, document: &Document<'_>) -> impl Iterator<Item = &'a Document<'a>> {
+        let own = (!document.is_of_the_cluster()).then(|| document.namespace.clone());
+        let namespaced = self.documents.iter().filter(|it| !it.is_of_the_cluster());
+        let all: BTreeSet<Option<String>> = namespaced.map(|it| it.namespace.clone()).collect();
+        let only = (all.len() == 1).then(|| all.into_iter().next()).flatten();
+        let namespace = own.or(only);
+        self.documents
+            .iter()
+            .filter(move |it| it.is_of_the_cluster() || Some(&it.namespace) == namespace.as_ref())
+    }
+
+    fn is_referred_to(&self, document: &Document<'_>, reference: &TemplateReference) -> bool {
+        let mut referring = self.documents.iter().filter(|it| it.spec.templates.contains(reference));
+        referring.any(|it| self.beside(it).any(|it| std::ptr::eq(it, document)))
+    }
+
     fn place_of_error(&self, document: &Document<'_>, error: &TemplateError) -> Place {
         let of = |reference: &TemplateReference| {
-            let found = self.documents.iter().find(|it| it.reference.as_ref() == Some(reference));
+            let found = self.beside(document).find(|it| it.reference.as_ref() == Some(reference));
             found.map(|found| (found.place_of)("spec.templates"))
         };
         let place = match error {
@@ -205,6 +228,7 @@ impl<'a> Making<'a> {
             .metrics()?;
         Ok(subject.map(|metrics| Subject {
             kind: document.kind,
+            namespace: document.namespace.clone(),
             name: document.name.clone(),
             place: document.place.clone(),
             metrics,
@@ -346,7 +370,7 @@ impl Choosing<'_> {
         let metric = self.spec.metrics.get(number.parse::<usize>().ok()?)?;
         let has = |document: &Document<'_>| document.spec.metrics.iter().position(|it| it == metric);
         let own = has(self.document).map(|index| (self.document, index));
-        let others = || self.making.documents.iter().find_map(|it| Some((it, has(it)?)));
+        let others = || self.making.beside(self.document).find_map(|it| Some((it, has(it)?)));
         let (document, index) = own.or_else(others)?;
         Some((document.place_of)(&format!("spec.metrics[{index}]{rest}")))
     }

@@ -162,6 +162,8 @@ fn only_the_metrics_that_were_asked_for_are_measured_and_the_worst_decides() {
         (&["dry", "error-rate"], Phase::Successful),
         (&["a-job"], Phase::Error),
         (&["a-job", "error-rate"], Phase::Successful),
+        (&["a-job", "dry"], Phase::Error),
+        (&["dry"], Phase::Successful),
     ];
     for (metrics, wanted) in rows {
         let chosen = metrics.iter().flat_map(|metric| ["--metric", metric]);
@@ -223,6 +225,32 @@ spec:
 "#;
     let address = server(&[("/part", 200, "4")]);
     insta::assert_snapshot!("templates", printed(files, address, &[]));
+}
+
+#[test]
+fn templates_of_two_namespaces_are_kept_apart() {
+    let document = |namespace: &str, name: &str, spec: &str| {
+        format!(
+            "apiVersion: argoproj.io/v1alpha1\nkind: AnalysisTemplate\nmetadata: {{name: {name}, namespace: {namespace}}}\n\
+             spec:\n  {spec}\n"
+        )
+    };
+    let part =
+        |path: &str| format!("metrics: [{{name: lag, provider: {{web: {{url: \"http://HOST/{path}\"}}}}}}]");
+    let whole = "templates: [{templateName: lag}]";
+    let files = [
+        document("staging", "health", whole),
+        document("staging", "lag", &part("staging")),
+        document("prod", "health", whole),
+        document("prod", "lag", &part("prod")),
+        // Nobody refers to this one, though there are others of its name.
+        document("demo", "lag", &part("demo")),
+    ];
+    let address = server(&[("/staging", 200, "4"), ("/prod", 200, "5"), ("/demo", 200, "6")]);
+    insta::assert_snapshot!("namespaces", printed(&files.join("---\n"), address, &[]));
+    let lost = [document("staging", "health", whole), document("prod", "lag", &part("prod"))];
+    let told = failure(&lost.join("---\n"), &[]);
+    assert!(told.contains("AnalysisTemplate \"lag\""), "{told}");
 }
 
 /// A template with these lines below `spec`.

@@ -21,6 +21,7 @@ Examples:
   windlass simulate -f web.yaml --image app:v2-crash                 (a version that cannot start)
   windlass simulate -f web.yaml --fail pod=web-4:crash@2m            (also never, flap, fail, slow:30s, well)
   windlass simulate -f web.yaml --metric error-rate=0.01,0.2@2m      (bad from two minutes after the change on)
+  windlass simulate -f web.yaml --metric backup=fail --metric 'health={\"ok\": 99}'   (a job; a value as JSON)
   windlass simulate -f web.yaml --abort-at stage=3                   (does everything go back?)
   windlass simulate -f web.yaml --max-unavailable 1 --max-duration 3h   (a gate for CI)
   windlass simulate -f web.yaml -o svg > run.svg
@@ -45,7 +46,8 @@ pub(crate) struct SimulateArguments {
     /// A pod misbehaves from so long after the change: never, crash, flap, fail, slow:TIME, or well again
     #[arg(long, value_name = "pod=NAME:HOW[@TIME]", value_parser = failing)]
     pub(crate) fail: Vec<Failing>,
-    /// What a metric says, each value from so long after the change on: numbers, nan, empty or error
+    /// What a metric says, each value from so long after the change on: numbers, nan, empty or error; of a job pass or
+    /// fail; or values as JSON
     #[arg(long, value_name = "NAME=VALUE[,VALUE@TIME]", value_parser = metric)]
     pub(crate) metric: Vec<MetricValues>,
     /// A person aborts when this step is reached, counted from 1
@@ -138,15 +140,22 @@ pub(crate) struct MetricValues {
 fn metric(text: &str) -> Result<MetricValues, String> {
     let expected =
         || "expected NAME=VALUE, such as error-rate=0.01, or with times error-rate=0.01,0.2@2m".to_owned();
-    let (name, values) = text.split_once('=').filter(|(name, _)| !name.is_empty()).ok_or_else(expected)?;
-    let value = |word: &str| {
-        let (says, after) = match word.split_once('@') {
-            Some((says, after)) => (says, duration(after)?),
-            None => (word, Duration::ZERO),
+    let (name, mut rest) = text.split_once('=').filter(|(name, _)| !name.is_empty()).ok_or_else(expected)?;
+    let mut values = Vec::new();
+    loop {
+        let (word, behind) = rest.split_at(end_of_value(rest));
+        let (time, more) = behind.split_once(',').map_or((behind, None), |(time, more)| (time, Some(more)));
+        let after = match time.strip_prefix('@') {
+            Some(time) => duration(time)?,
+            None if time.is_empty() => Duration::ZERO,
+            None => return Err(format!("{}; `{time}` follows a value", expected())),
         };
-        Ok((after, says.parse::<Says>()?))
-    };
-    let values = values.split(',').map(value).collect::<Result<Vec<_>, String>>()?;
+        values.push((after, word.parse::<Says>()?));
+        match more {
+            Some(more) => rest = more,
+            None => break,
+        }
+    }
     if values.first().is_none_or(|(after, _)| !after.is_zero()) {
         return Err(format!("{}; the first value counts from the change on", expected()));
     }
@@ -154,6 +163,15 @@ fn metric(text: &str) -> Result<MetricValues, String> {
         return Err(format!("{}; each value but the first needs a later @TIME", expected()));
     }
     Ok(MetricValues { name: name.to_owned(), values })
+}
+
+/// Where the first value ends: JSON may have commas of its own.
+fn end_of_value(text: &str) -> usize {
+    let mut json = serde_json::Deserializer::from_str(text).into_iter::<serde_json::Value>();
+    if text.starts_with(['{', '[', '"']) && matches!(json.next(), Some(Ok(_))) {
+        return json.byte_offset();
+    }
+    text.find([',', '@']).unwrap_or(text.len())
 }
 
 fn stage(text: &str) -> Result<u32, String> {
@@ -188,7 +206,8 @@ mod tests {
     #[test]
     fn what_a_metric_says_is_read_with_its_times() {
         let of = |name: &str, values: &[(u64, Says)]| {
-            let values = values.iter().map(|(after, says)| (Duration::from_secs(*after), *says)).collect();
+            let values =
+                values.iter().map(|(after, says)| (Duration::from_secs(*after), says.clone())).collect();
             Ok(MetricValues { name: name.to_owned(), values })
         };
         assert_eq!(
@@ -199,9 +218,33 @@ mod tests {
             metric("lag=nan,empty@1s,error@1h"),
             of("lag", &[(0, Says::NotANumber), (1, Says::Empty), (3600, Says::Error)])
         );
-        for text in
-            ["lag", "=1", "lag=", "lag=much", "lag=1@1m", "lag=1,2", "lag=1,2@2m,3@1m", "lag=1,2@soon"]
-        {
+        assert_eq!(metric("backup=pass,fail@1m"), of("backup", &[(0, Says::Pass), (60, Says::Fail)]));
+        let json = |text: &str| Says::Exactly(serde_json::from_str(text).unwrap());
+        assert_eq!(metric("ready=true,false@1m"), of("ready", &[(0, json("true")), (60, json("false"))]));
+        assert_eq!(
+            metric(r#"health={"ok": 99, "at": "a@b,c"},{"ok": 1}@1m,[1, 2]@2m,"no"@1h"#),
+            of(
+                "health",
+                &[
+                    (0, json(r#"{"ok": 99, "at": "a@b,c"}"#)),
+                    (60, json(r#"{"ok": 1}"#)),
+                    (120, json("[1, 2]")),
+                    (3600, json(r#""no""#))
+                ]
+            )
+        );
+        for text in [
+            "lag",
+            "=1",
+            "lag=",
+            "lag=much",
+            "lag=1@1m",
+            "lag=1,2",
+            "lag=1,2@2m,3@1m",
+            "lag=1,2@soon",
+            "lag={\"a\": 1",
+            "lag={} 2",
+        ] {
             assert!(metric(text).is_err_and(|told| told.contains("expected")), "{text}");
         }
     }

@@ -7,7 +7,7 @@ use windlass_analysis::rules::{Length, Rules};
 use windlass_analysis::schedule::{Due, due};
 use windlass_analysis::verdict::is_ending;
 use windlass_api::Front;
-use windlass_api::analysis::{AnalysisRun, AnalysisRunStatus, Measurement, MetricResult};
+use windlass_api::analysis::{AnalysisRun, AnalysisRunStatus, Measurement, Metric, MetricResult};
 use windlass_api::rollout_plugin::RolloutPlugin;
 use windlass_engine::CheckPlace;
 
@@ -59,10 +59,20 @@ pub(crate) struct CheckView {
     created: Option<Timestamp>,
 }
 
+/// What a value of a metric is about.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Scope {
+    /// Everything at once.
+    Whole,
+    /// It has one for each pod (`forEachPod`).
+    EachPod,
+}
+
 /// One metric of a run.
 #[derive(Clone, Debug)]
 pub(crate) struct MetricView {
     pub(super) result: MetricResult,
+    pub(super) scope: Scope,
     /// How it is measured and judged; none when that makes no sense.
     pub(super) rules: Option<Rules>,
     /// What it needs next.
@@ -117,7 +127,9 @@ fn view(rollout: &RolloutPlugin, run: &AnalysisRun) -> CheckView {
 fn metrics(run: &AnalysisRun, status: &AnalysisRunStatus) -> Vec<MetricView> {
     let rules = prepare(&run.spec).unwrap_or_default();
     let ending = is_ending(run.spec.terminate, &status.metric_results);
-    let one = |name: &String| {
+    let one = |metric: &Metric| {
+        let name = &metric.name;
+        let scope = if metric.for_each_pod.is_some() { Scope::EachPod } else { Scope::Whole };
         let known = status.metric_results.iter().find(|result| result.name == *name);
         let rules = rules.iter().find(|rules| rules.name == *name).cloned();
         let due = match (&rules, status.started_at) {
@@ -131,9 +143,9 @@ fn metrics(run: &AnalysisRun, status: &AnalysisRunStatus) -> Vec<MetricView> {
             dry_run: rules.as_ref().is_some_and(|rules| rules.dry_run),
             ..MetricResult::default()
         });
-        MetricView { result, rules, due }
+        MetricView { result, scope, rules, due }
     };
-    run.spec.metrics.iter().map(|metric| one(&metric.name)).collect()
+    run.spec.metrics.iter().map(one).collect()
 }
 
 impl CheckView {

@@ -13,7 +13,7 @@ use super::picture::Picture;
 mod analyses;
 
 pub(super) use analyses::{
-    aborted_by_check, background_ended, check_error, checking, many_checks, undecided,
+    aborted_by_check, background_ended, bad_pod, check_error, checking, many_checks, undecided,
 };
 
 pub(super) const STABLE: &str = "web-5c8f9d6b7";
@@ -176,6 +176,7 @@ pub(super) fn states() -> Vec<(&'static str, Picture)> {
         ("undecided", undecided()),
         ("check_error", check_error()),
         ("aborted_by_check", aborted_by_check()),
+        ("bad_pod", bad_pod()),
         ("background_ended", background_ended()),
         ("many_checks", many_checks()),
     ]

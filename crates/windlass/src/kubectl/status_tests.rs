@@ -31,6 +31,7 @@ fn each_state_has_its_exit_code() {
         ("undecided", 5),
         ("check_error", 4),
         ("aborted_by_check", 3),
+        ("bad_pod", 3),
         ("background_ended", 3),
         ("many_checks", 0),
     ];

@@ -7,13 +7,14 @@ use jiff::SignedDuration;
 use serde::Serialize;
 use serde_json::Value;
 use windlass_analysis::arguments::HIDDEN;
-use windlass_analysis::compose::{About, Ends, Templates, compose, field_of, prepare};
+use windlass_analysis::compose::{About, Ends, Templates, compose, field_of, filled, prepare};
+use windlass_analysis::providers::{self, Settings};
 use windlass_analysis::rules::{Length, Rules};
 use windlass_analysis::schedule::TRY_AGAIN;
 use windlass_analysis::templates::closure;
 use windlass_api::Front;
-use windlass_api::analysis::{Metric, TemplateReference};
-use windlass_api::rollout_plugin::{RolloutAnalysis, RolloutPlugin};
+use windlass_api::analysis::{AnalysisRunSpec, Metric, TemplateReference};
+use windlass_api::rollout_plugin::{RolloutAnalysis, RolloutPlugin, analysis_field};
 use windlass_engine::{CheckPlace, OnError, Plan};
 
 use super::forecast::Span;
@@ -112,10 +113,25 @@ pub(crate) fn missing(rollout: &RolloutPlugin, templates: &Templates) -> Vec<(Te
     let mut said = BTreeSet::new();
     let looks = analyses.all().map(|(place, analysis)| Look { rollout, templates, place, analysis });
     let all = looks.flat_map(|look| {
-        let field = look.field();
+        let field = analysis_field(look.place);
         look.missing().into_iter().map(move |template| (template, field.clone()))
     });
     all.filter(|(template, _)| said.insert(template.clone())).collect()
+}
+
+/// Every metric that a rollout measures, or what keeps its analyses from being put together.
+pub(crate) fn measured(rollout: &RolloutPlugin, templates: &Templates) -> Result<Vec<Metric>, Vec<String>> {
+    let analyses = rollout.asked().analyses;
+    let (mut metrics, mut wrong) = (Vec::new(), Vec::new());
+    for (place, analysis) in analyses.all() {
+        match (Look { rollout, templates, place, analysis }).compose() {
+            Ok(spec) => metrics.extend(spec.metrics),
+            Err(flaws) => {
+                wrong.extend(flaws.iter().map(|flaw| format!("{}: {flaw}", analysis_field(place))));
+            }
+        }
+    }
+    if wrong.is_empty() { Ok(metrics) } else { Err(wrong) }
 }
 
 /// `AnalysisTemplate error-rate`.
@@ -132,13 +148,6 @@ struct Look<'a> {
 }
 
 impl Look<'_> {
-    fn field(&self) -> String {
-        match self.place {
-            CheckPlace::Stage(stage) => format!("spec.strategy.canary.steps[{stage}].analysis"),
-            CheckPlace::Background => "spec.strategy.canary.analysis".to_owned(),
-        }
-    }
-
     fn closure(&self) -> Vec<TemplateReference> {
         closure(&self.analysis.templates, self.templates)
     }
@@ -157,10 +166,11 @@ impl Look<'_> {
         self.closure().into_iter().flat_map(of).collect()
     }
 
-    fn compose(&self) -> Result<windlass_api::analysis::AnalysisRunSpec, Vec<String>> {
+    fn compose(&self) -> Result<AnalysisRunSpec, Vec<String>> {
         let rollout = serde_json::to_value(self.rollout).unwrap_or(Value::Null);
-        let mut analysis = self.analysis.clone();
-        for argument in &mut analysis.args {
+        let (mut analysis, mut templates) = (self.analysis.clone(), self.templates.clone());
+        let declared = templates.values_mut().flat_map(|template| &mut template.args);
+        for argument in analysis.args.iter_mut().chain(declared) {
             let path = argument.value_from.as_ref().and_then(|from| from.field_ref.as_ref());
             let path = path.map(|field| field.field_path.clone()).unwrap_or_default();
             // What a server fills in later is not known before.
@@ -174,7 +184,7 @@ impl Look<'_> {
             CheckPlace::Stage(_) => Ends::ByItself,
             CheckPlace::Background => Ends::WithTheRun,
         };
-        compose(&analysis, self.templates, about, ends)
+        compose(&analysis, &templates, about, ends)
     }
 
     fn flaws(&self) -> Vec<CheckFlaw> {
@@ -199,7 +209,7 @@ impl Look<'_> {
             let (template, own, _) = metrics.iter().find(|(.., metric)| named(&metric.name))?;
             Some((template, format!("spec.metrics[{own}]"), text.to_owned()))
         };
-        let field = self.field();
+        let field = analysis_field(self.place);
         match by_index.or_else(by_name) {
             Some((template, path, what)) => CheckFlaw {
                 text: format!("{field}: {}: {path}: {what}", template_words(template)),
@@ -220,12 +230,10 @@ impl Look<'_> {
         };
         let spec = if self.missing().is_empty() { self.compose().ok() } else { None };
         let rules = spec.as_ref().and_then(|spec| prepare(spec).ok()).unwrap_or_default();
-        let written = self.metrics();
-        let one = |rules: &Rules| {
-            let found = written.iter().find(|(.., metric)| metric.name == rules.name);
-            metric(rules, found.map(|(.., metric)| *metric))
-        };
-        let metrics: Vec<MetricForecast> = rules.iter().map(one).collect();
+        let filled = spec.as_ref().and_then(|spec| filled(spec).ok()).unwrap_or_default();
+        // Both have one entry for each metric, in the same order.
+        let metrics: Vec<MetricForecast> =
+            rules.iter().zip(&filled).map(|(rules, filled)| metric(rules, filled)).collect();
         let known = spec.is_some();
         let longest_of = |span: fn(&MetricForecast) -> Option<Span>| {
             let all: Option<Vec<Span>> = metrics.iter().map(span).collect();
@@ -248,7 +256,7 @@ impl Look<'_> {
     }
 }
 
-fn metric(rules: &Rules, written: Option<&Metric>) -> MetricForecast {
+fn metric(rules: &Rules, filled: &Metric) -> MetricForecast {
     let count = match rules.length {
         Length::Count(count) => Some(count),
         Length::Endless => None,
@@ -267,7 +275,7 @@ fn metric(rules: &Rules, written: Option<&Metric>) -> MetricForecast {
         failure_condition: text(&rules.conditions.failure),
         dry_run: rules.dry_run,
         shortest: enough.map(|count| Span(between(rules, count))),
-        longest: count.and_then(|count| longest(rules, count, written)),
+        longest: count.and_then(|count| longest(rules, count, filled)),
     }
 }
 
@@ -277,20 +285,25 @@ fn between(rules: &Rules, count: u32) -> SignedDuration {
     rules.initial_delay.saturating_add(intervals)
 }
 
-/// The same when before each value there are as many errors as are borne, each tried again after a moment; none where a
-/// Job may take any time.
-fn longest(rules: &Rules, count: u32, written: Option<&Metric>) -> Option<Span> {
+/// The same when before each value there are as many errors as are borne, each as late as it may be and tried again after
+/// a moment; none where a Job may take any time.
+fn longest(rules: &Rules, count: u32, filled: &Metric) -> Option<Span> {
     let retries = times(TRY_AGAIN, count.saturating_mul(rules.consecutive_error_limit));
-    let job = written.and_then(|metric| metric.provider.get("job"));
-    let jobs = match job {
-        None => SignedDuration::ZERO,
-        Some(job) => {
-            let seconds = job.pointer("/spec/activeDeadlineSeconds").and_then(Value::as_i64)?;
-            let tries = rules.consecutive_error_limit.saturating_add(1);
-            times(SignedDuration::from_secs(seconds), count.saturating_mul(tries))
+    let tries = count.saturating_mul(rules.consecutive_error_limit.saturating_add(1));
+    let answers = times(longest_answer(filled)?, tries);
+    Some(Span(between(rules, count).saturating_add(retries).saturating_add(answers)))
+}
+
+/// How long one answer may take; what the cluster itself is asked is answered at once.
+fn longest_answer(filled: &Metric) -> Option<SignedDuration> {
+    match providers::read("provider", &filled.provider).ok()? {
+        Settings::Http(provider) => SignedDuration::try_from(provider.longest()).ok(),
+        Settings::Job(job) => {
+            let seconds = job.pointer("/spec/activeDeadlineSeconds").and_then(Value::as_i64);
+            seconds.map(SignedDuration::from_secs)
         }
-    };
-    Some(Span(between(rules, count).saturating_add(retries).saturating_add(jobs)))
+        Settings::Kubernetes(_) => Some(SignedDuration::ZERO),
+    }
 }
 
 fn times(each: SignedDuration, count: u32) -> SignedDuration {

@@ -21,6 +21,7 @@ use std::process::ExitCode;
 
 use serde::Serialize;
 
+pub(crate) use self::checks::measured;
 pub(crate) use self::facts::Facts;
 pub(crate) use self::offline::pairs;
 pub(crate) use self::report::{Report, Subject};

@@ -1,21 +1,19 @@
 //! What is measured in a run, from the templates of the files, and what each metric says, from the flags. Providers are
 //! not asked: a metric of which nobody says anything cannot be played, and is told before anything is. Pure.
 
-use std::collections::BTreeSet;
+use std::collections::BTreeMap;
 use std::time::Duration;
 
-use serde_json::{Value, json};
-use windlass_analysis::compose::{About, Ends, compose};
-use windlass_api::Front;
-use windlass_engine::CheckPlace;
+use serde_json::json;
+use windlass_api::analysis::Metric;
 use windlass_sim::script::Deed;
 use windlass_sim::start::Belonging;
-use windlass_sim::{Resource, Sample};
+use windlass_sim::{Resource, Sample, Shape};
 
 use crate::cli::MetricValues;
 use crate::failure::Failure;
 use crate::files::Manifests;
-use crate::plan::Facts;
+use crate::plan::{Facts, measured};
 
 /// What is measured.
 pub(super) struct Measured<'a> {
@@ -40,52 +38,54 @@ impl Measured<'_> {
         templates.collect()
     }
 
-    /// The names of all metrics that the rollout measures.
-    fn metrics(&self) -> Result<BTreeSet<String>, Failure> {
+    /// All metrics that the rollout measures, by name.
+    fn metrics(&self) -> Result<BTreeMap<String, Metric>, Failure> {
         let Facts { rollout, templates, .. } = self.facts;
-        let json = serde_json::to_value(rollout).unwrap_or(Value::Null);
-        // Revisions are not known from files, and no metric is named after one.
-        let about = About { rollout: &json, stable: "old", latest: "new" };
-        let (mut metrics, mut wrong) = (BTreeSet::new(), Vec::new());
-        for (place, analysis) in rollout.asked().analyses.all() {
-            let (field, ends) = match place {
-                CheckPlace::Stage(stage) => {
-                    (format!("spec.strategy.canary.steps[{stage}].analysis"), Ends::ByItself)
-                }
-                CheckPlace::Background => ("spec.strategy.canary.analysis".to_owned(), Ends::WithTheRun),
-            };
-            match compose(analysis, templates, about, ends) {
-                Ok(spec) => metrics.extend(spec.metrics.into_iter().map(|metric| metric.name)),
-                Err(flaws) => wrong.extend(flaws.iter().map(|flaw| format!("{field}: {flaw}"))),
-            }
-        }
-        if wrong.is_empty() {
-            return Ok(metrics);
-        }
-        let found = self.manifests.words();
-        wrong.push(format!("templates come from the files, which have {found}; name others with another -f"));
-        Err(Failure::Manifests(wrong.join("\n       ")))
+        let metrics = measured(rollout, templates).map_err(|mut wrong| {
+            let found = self.manifests.words();
+            wrong.push(format!(
+                "templates come from the files, which have {found}; name others with another -f"
+            ));
+            Failure::Manifests(wrong.join("\n       "))
+        })?;
+        Ok(metrics.into_iter().map(|metric| (metric.name.clone(), metric)).collect())
     }
 
     /// What each metric says when, as deeds of the play.
     pub(super) fn agenda(&self, said: &[MetricValues]) -> Result<Vec<(Duration, Deed)>, Failure> {
         let metrics = self.metrics()?;
         let silent: Vec<&String> =
-            metrics.iter().filter(|name| said.iter().all(|it| it.name != **name)).collect();
+            metrics.keys().filter(|name| said.iter().all(|it| it.name != **name)).collect();
         if let Some(first) = silent.first() {
             let names = silent.iter().map(|name| name.as_str()).collect::<Vec<_>>().join(", ");
+            let (once, turning) = match metrics.get(*first).map(|metric| Shape::of(&metric.provider)) {
+                Some(Shape::Verdict) => (format!("{first}=pass"), format!("{first}=pass,fail@2m")),
+                Some(Shape::Fields { example, .. }) => {
+                    (format!("'{first}={example}'"), format!("'{first}={example},{example}@2m'"))
+                }
+                Some(Shape::Plain | Shape::Point | Shape::List | Shape::Series) | None => {
+                    (format!("{first}=0.01"), format!("{first}=0.01,0.2@2m"))
+                }
+            };
             return Err(Failure::CommandLine(format!(
                 "--metric: nobody says what {names} says, and providers are not asked here; say it, such as \
-                 --metric {first}=0.01 or, from two minutes after the change on, --metric {first}=0.01,0.2@2m"
+                 --metric {once} or, from two minutes after the change on, --metric {turning}"
             )));
         }
-        if let Some(unknown) = said.iter().find(|it| !metrics.contains(&it.name)) {
-            let names = metrics.iter().map(String::as_str).collect::<Vec<_>>().join(", ");
+        if let Some(unknown) = said.iter().find(|it| !metrics.contains_key(&it.name)) {
+            let names = metrics.keys().map(String::as_str).collect::<Vec<_>>().join(", ");
             let measured = if names.is_empty() { "nothing" } else { &names };
             return Err(Failure::CommandLine(format!(
                 "--metric: there is no metric {}; the rollout measures {measured}",
                 unknown.name
             )));
+        }
+        for MetricValues { name, values } in said {
+            let shape = metrics.get(name).map_or(Shape::Plain, |metric| Shape::of(&metric.provider));
+            let told = values.iter().find_map(|(_, says)| Some((says, says.reading(&shape).err()?)));
+            if let Some((says, why)) = told {
+                return Err(Failure::CommandLine(format!("--metric {name}={says}: {why}")));
+            }
         }
         let deed = |metric: &MetricValues| {
             let name = metric.name.clone();

@@ -25,11 +25,17 @@ fn manifest(name: &str) -> Source {
     Source { name: format!("{name}.yaml"), text }
 }
 
-/// What the document has its readers write into web.yaml: five pods, steps 20, pause, 60, pause 10m.
+/// Five pods, steps 20, pause, 60, pause 10m.
 fn web() -> Source {
-    let (_, rest) = DOCUMENT.split_once("cat > web.yaml <<'EOF'\n").expect("the document writes web.yaml");
+    documented_file("web.yaml")
+}
+
+/// What the document has its readers write into a file.
+fn documented_file(name: &str) -> Source {
+    let opening = format!("cat > {name} <<'EOF'\n");
+    let (_, rest) = DOCUMENT.split_once(&opening).expect("the document writes it");
     let (text, _) = rest.split_once("EOF\n").expect("and ends it");
-    Source { name: "web.yaml".to_owned(), text: text.to_owned() }
+    Source { name: name.to_owned(), text: text.to_owned() }
 }
 
 fn arguments(flags: &str) -> SimulateArguments {
@@ -132,6 +138,66 @@ fn analyses_that_pass_let_a_run_go_on() {
 }
 
 #[test]
+fn the_template_of_the_document_is_judged_as_a_real_prometheus_would_have_it() {
+    for (values, outcome) in [("0.01", "completed"), ("0.01,0.2@1m", "aborted")] {
+        let flags = format!("--image app:v2 --metric error-rate={values}");
+        let simulated = tried(documented_file("checked.yaml"), &flags).unwrap_or_else(|it| panic!("{it}"));
+        let json = json(&simulated);
+        assert_eq!(json["end"]["outcome"], outcome, "{values}");
+        let why = json["analyses"][0]["why"].as_str().unwrap_or_default();
+        assert!(outcome == "completed" || why.contains("value [0.2]"), "{why}");
+    }
+}
+
+#[test]
+fn whatever_a_provider_answers_with_can_be_said() {
+    let condition = "successCondition: result < 10\n    provider:\n      web:";
+    assert!(manifest("checked").text.contains(condition));
+    let rows = [
+        ("result", "true", "false@5m"),
+        ("result.ok >= 99", r#"{"ok":99.5,"of":[1,2]}"#, r#"{"ok":98}@5m"#),
+        (r#"result == "synced""#, r#""synced""#, r#""behind"@5m"#),
+        ("all(result, # < 3)", "[1,2]", "[1,2,3]@5m"),
+    ];
+    for (judged, good, bad) in rows {
+        let mut source = manifest("checked");
+        let web = format!("successCondition: '{judged}'\n    provider:\n      web:");
+        source.text = source.text.replace(condition, &web);
+        for (said, outcome) in [(good.to_owned(), "completed"), (format!("{good},{bad}"), "aborted")] {
+            let source = Source { name: source.name.clone(), text: source.text.clone() };
+            let flags = format!("--image app:v2 --metric error-rate=0.01 --metric replica-lag={said}");
+            let simulated = tried(source, &flags).unwrap_or_else(|failure| panic!("{flags}: {failure}"));
+            assert_eq!(json(&simulated)["end"]["outcome"], outcome, "{judged} {said}");
+        }
+    }
+}
+
+#[test]
+fn a_job_goes_well_or_fails_as_it_is_told() {
+    let metrics = "--metric error-rate=0.01 --metric latency=0.1 --metric saturation=1 --metric restarts=0";
+    for (says, verdict) in [("pass", "Successful"), ("fail", "Failed")] {
+        let flags = format!("--image db:v2 {metrics} --metric backup={says}");
+        let simulated = tried(manifest("analyses"), &flags).unwrap_or_else(|failure| panic!("{failure}"));
+        let analyses = &json(&simulated)["analyses"];
+        let last = analyses.as_array().and_then(|all| all.iter().find(|it| it["step"] == 6));
+        assert_eq!(last.map(|it| &it["verdict"]), Some(&verdict.into()), "{analyses:#}");
+    }
+}
+
+#[test]
+fn what_only_a_server_knows_is_no_obstacle() {
+    let mut source = manifest("checked");
+    let argument = "\n        args:\n        - {name: uid, valueFrom: {fieldRef: {fieldPath: metadata.uid}}}\n        startingStep: 1";
+    source.text = source.text.replace("\n        startingStep: 1", argument);
+    let declared = "name: lag\nspec:\n  args:\n  - name: uid\n  - {name: generation, valueFrom: {fieldRef: {fieldPath: metadata.generation}}}\n";
+    source.text = source.text.replace("name: lag\nspec:\n", declared);
+    assert!(source.text.contains("metadata.uid") && source.text.contains("metadata.generation"));
+    let simulated = tried(source, "--image app:v2 --metric error-rate=0.01 --metric replica-lag=1");
+    let simulated = simulated.unwrap_or_else(|failure| panic!("{failure}"));
+    assert_eq!(json(&simulated)["end"]["outcome"], "completed");
+}
+
+#[test]
 fn a_metric_that_turns_bad_in_a_pause_puts_everything_back() {
     let simulated = checked("--metric error-rate=0.01 --metric replica-lag=2,90@5m");
     assert!(!simulated.verdict.is_good());
@@ -159,7 +225,7 @@ fn a_metric_that_is_never_measured_is_given_up_in_time() {
 
 #[test]
 fn what_cannot_be_measured_is_told_with_how_to_give_it() {
-    let mut lost = manifest("checked");
+    let (mut lost, job) = (manifest("checked"), manifest("analyses"));
     lost.text = lost.text.replace("templateName: errors", "templateName: erors");
     let rows = [
         (manifest("checked"), ""),
@@ -167,6 +233,15 @@ fn what_cannot_be_measured_is_told_with_how_to_give_it() {
         (manifest("checked"), "--metric error-rate=0.01 --metric replica-lag=1 --metric latency=1"),
         (web(), "--metric error-rate=0.01"),
         (lost, "--metric error-rate=0.01 --metric replica-lag=1"),
+        (manifest("checked"), "--metric error-rate=0.01 --metric replica-lag=pass"),
+        (
+            manifest("analyses"),
+            "--metric error-rate=0 --metric latency=0 --metric saturation=0 --metric restarts=0",
+        ),
+        (
+            job,
+            "--metric error-rate=0 --metric latency=0 --metric saturation=0 --metric backup=0 --metric restarts=0",
+        ),
     ];
     let mut told = String::new();
     for (source, flags) in rows {

@@ -15,8 +15,8 @@ use super::super::fields::base_address;
 use super::super::{Answer, Method, Request, Trust};
 use super::Credentials;
 
-/// How long an answer is waited for.
-const TIMEOUT: Duration = Duration::from_secs(10);
+/// How long an answer is waited for; one is enough.
+pub const TIMEOUT: Duration = Duration::from_secs(10);
 /// Where agents are that may be asked without encryption: this machine, ECS, and EKS by both kinds of address.
 const NEAR: [&str; 6] =
     ["localhost", "127.0.0.1", "[::1]", "169.254.170.2", "169.254.170.23", "[fd00:ec2::23]"];

@@ -6,9 +6,10 @@ use windlass_analysis::rules::Length;
 use windlass_api::analysis::{MetricResult, Phase};
 use windlass_engine::age_words;
 
-use super::sparkline::{sparkline, value_words};
+use super::sparkline::sparkline;
 use super::style::{AT_WORK, BAD, BOLD, BUSY, DONE, FAILED, FAINT, GOOD, HELD, PLAIN, TO_COME, paint};
 use super::table::{Cell, Table, seen_width, wrap};
+use super::values::value_words;
 use crate::kubectl::checks::{CheckView, MetricView};
 use crate::kubectl::picture::{Picture, Rolling};
 
@@ -110,7 +111,7 @@ impl Layout<'_> {
             let counters = vec![
                 Cell::new(measured(metric)),
                 counts(&metric.result),
-                sparkline(&metric.result.measurements),
+                sparkline(&metric.result.measurements, metric.scope),
             ];
             let value = value(metric);
             let (row, under) = match self.shape {
@@ -186,7 +187,7 @@ pub(super) fn value(metric: &MetricView) -> String {
     let value = metric.last().map(|last| match last.phase {
         Phase::Error => "no value".to_owned(),
         _ if last.value.is_empty() => String::new(),
-        _ => value_words(&last.value),
+        _ => value_words(last, metric.scope),
     });
     let value = value.filter(|value| !value.is_empty());
     let words: Vec<String> = [value, metric.condition_words()].into_iter().flatten().collect();

@@ -8,8 +8,8 @@ use windlass_engine::{CheckPlace, Run, Verdict, duration_words};
 
 use super::WIDTH;
 use super::checks::{measured, phase};
-use super::sparkline::value_words;
 use super::style::{BAD, BOLD, HELD, paint};
+use super::values::{value_in_full, value_words};
 use super::why::{labelled, moment};
 use crate::kubectl::checks::{CheckView, Checks, MetricView};
 use crate::kubectl::picture::Rolling;
@@ -117,7 +117,7 @@ impl Look<'_> {
         if let Some(last) = metric.last() {
             let last = match last.phase {
                 Phase::Error => format!(", the last without a value ({})", last.message),
-                _ => format!(", the last {}", value_words(&last.value)),
+                _ => format!(", the last {}", value_words(last, metric.scope)),
             };
             words.push_str(&last);
         }
@@ -200,7 +200,7 @@ fn verdict(view: &CheckView, fact: &mut impl FnMut(&str, &str)) {
         if let Some(measurement) = metric.decisive() {
             let value = match (measurement.phase, measurement.value.is_empty()) {
                 (Phase::Error, _) | (_, true) => measurement.message.clone(),
-                (_, false) => value_words(&measurement.value),
+                (_, false) => value_in_full(measurement, metric.scope),
             };
             let label = if measurement.phase == Phase::Error { "error:" } else { "value:" };
             if !value.is_empty() {

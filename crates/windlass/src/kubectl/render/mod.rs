@@ -14,6 +14,7 @@ mod table;
 #[cfg(test)]
 mod tests;
 mod tree;
+mod values;
 mod waits;
 mod why;
 

@@ -1,10 +1,11 @@
 //! Measurements as a line of bars: how a value went, at a glance.
 
-use serde_json::Value;
 use windlass_api::analysis::{Measurement, Phase};
 
 use super::style::{BAD, FAINT, HELD, PLAIN};
 use super::table::Cell;
+use super::values::number;
+use crate::kubectl::checks::Scope;
 
 const BARS: [&str; 8] = ["▁", "▂", "▃", "▄", "▅", "▆", "▇", "█"];
 /// A measurement without a number: an error, NaN, or something else.
@@ -13,14 +14,12 @@ const NO_NUMBER: &str = "×";
 const LEVEL: &str = "▄";
 /// No line is longer.
 const MOST: usize = 20;
-/// So many characters of a value are shown.
-const LONGEST_VALUE: usize = 24;
 
 /// The latest finished measurements as bars, from the lowest to the highest of them; nothing when there is no number.
-pub(super) fn sparkline(measurements: &[Measurement]) -> Cell {
+pub(super) fn sparkline(measurements: &[Measurement], scope: Scope) -> Cell {
     let finished: Vec<&Measurement> = measurements.iter().filter(|it| it.finished_at.is_some()).collect();
     let shown = &finished[finished.len().saturating_sub(MOST)..];
-    let numbers: Vec<f64> = shown.iter().filter_map(|it| number(&it.value)).collect();
+    let numbers: Vec<f64> = shown.iter().filter_map(|it| number(it, scope)).collect();
     let (low, high) = numbers.iter().fold((f64::INFINITY, f64::NEG_INFINITY), |(low, high), number| {
         (low.min(*number), high.max(*number))
     });
@@ -34,7 +33,7 @@ pub(super) fn sparkline(measurements: &[Measurement]) -> Cell {
             Phase::Error => FAINT,
             Phase::Successful | Phase::Running | Phase::Pending => PLAIN,
         };
-        line.and(style, number(&measurement.value).map_or(NO_NUMBER, |number| bar(number, low, high)))
+        line.and(style, number(measurement, scope).map_or(NO_NUMBER, |number| bar(number, low, high)))
     })
 }
 
@@ -48,41 +47,13 @@ fn bar(number: f64, low: f64, high: f64) -> &'static str {
     BARS.get(passed).copied().unwrap_or(LEVEL)
 }
 
-/// A value that is a number, or a list of one number, as Prometheus gives it.
-fn number(value: &str) -> Option<f64> {
-    let single = |value: &Value| value.as_f64().filter(|number| number.is_finite());
-    match serde_json::from_str(value).ok()? {
-        Value::Array(items) => match items.as_slice() {
-            [one] => single(one),
-            _ => None,
-        },
-        other => single(&other),
-    }
-}
-
-/// A value for a line: long fractions and long texts are cut.
-pub(super) fn value_words(value: &str) -> String {
-    let text = number(value).filter(|_| value.len() > 8).map_or_else(|| value.to_owned(), rounded);
-    let cut: String = text.chars().take(LONGEST_VALUE).collect();
-    if cut.len() < text.len() { format!("{cut}…") } else { text }
-}
-
-/// Four digits are enough to see on which side of a threshold a value is; fewer than a thousandth is written in full.
-fn rounded(number: f64) -> String {
-    match number.abs() {
-        1000.0.. => format!("{number:.0}"),
-        1.0.. => format!("{number:.2}"),
-        0.001.. => format!("{number:.4}"),
-        _ => format!("{number:.2e}"),
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use anstream::adapter::strip_str;
     use windlass_api::analysis::{Measurement, Phase};
 
-    use super::{sparkline, value_words};
+    use super::sparkline;
+    use crate::kubectl::checks::Scope;
     use crate::kubectl::fixtures::now;
     use crate::kubectl::render::table::Table;
 
@@ -95,7 +66,7 @@ mod tests {
         };
         let measurements: Vec<Measurement> = values.iter().map(measurement).collect();
         let mut table = Table::default();
-        table.row(vec![sparkline(&measurements)]);
+        table.row(vec![sparkline(&measurements, Scope::Whole)]);
         table.lines("").trim_end().to_owned()
     }
 
@@ -132,16 +103,5 @@ mod tests {
     #[test]
     fn a_bad_value_is_red() {
         assert!(line(&[("1", Phase::Successful), ("2", Phase::Failed)]).contains("\x1b[31m█"));
-    }
-
-    #[test]
-    fn long_values_are_cut_and_short_ones_left_alone() {
-        let shown = |value| value_words(value);
-        assert_eq!(shown("0.05"), "0.05");
-        assert_eq!(shown("0.012345678901"), "0.0123");
-        assert_eq!(shown("[0.0123456789]"), "0.0123");
-        assert_eq!(shown("123456.789012"), "123457");
-        assert_eq!(shown("0.00000123456"), "1.23e-6");
-        assert_eq!(shown(r#"{"web-3":0.25,"web-4":0.75}"#), "{\"web-3\":0.25,\"web-4\":0.…");
     }
 }

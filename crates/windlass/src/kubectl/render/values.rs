@@ -1,0 +1,209 @@
+//! Values of measurements as people read them: the number that stands for one, and one in few words or in full. Of a metric
+//! that is asked for each pod, the pod that decided comes first.
+
+use std::collections::BTreeMap;
+
+use serde_json::Value;
+use windlass_api::analysis::Measurement;
+
+use crate::kubectl::checks::Scope;
+
+/// So many characters of a value are shown in a line.
+const LONGEST: usize = 24;
+
+/// The number that stands for a measurement: the only one that its value has; of a metric per pod that of the pod which
+/// decided, and if none did, the mean of all.
+pub(super) fn number(measurement: &Measurement, scope: Scope) -> Option<f64> {
+    let Some(pods) = Pods::of(measurement, scope) else {
+        return only_number(&serde_json::from_str(&measurement.value).ok()?);
+    };
+    if let Some((_, value)) = pods.decisive {
+        return only_number(&value);
+    }
+    let numbers: Option<Vec<f64>> = pods.others.values().map(only_number).collect();
+    let numbers = numbers.filter(|numbers| !numbers.is_empty())?;
+    Some(numbers.iter().sum::<f64>() / f64::from(u32::try_from(numbers.len()).ok()?))
+}
+
+/// A value for a line: long fractions and long texts are cut.
+pub(super) fn value_words(measurement: &Measurement, scope: Scope) -> String {
+    let words = Pods::of(measurement, scope).and_then(|pods| pods.in_few_words());
+    let text = words.unwrap_or_else(|| single(&measurement.value).unwrap_or(measurement.value.clone()));
+    let cut: String = text.chars().take(LONGEST).collect();
+    if cut.len() < text.len() { format!("{cut}…") } else { text }
+}
+
+/// A value with nothing left out, in words that lines can be broken between.
+pub(super) fn value_in_full(measurement: &Measurement, scope: Scope) -> String {
+    if let Some(pods) = Pods::of(measurement, scope) {
+        return pods.in_full();
+    }
+    let spread = || serde_json::from_str(&measurement.value).ok().map(|value: Value| spread(&value));
+    single(&measurement.value).or_else(spread).unwrap_or_else(|| measurement.value.clone())
+}
+
+/// What was measured of each pod.
+struct Pods {
+    /// The pod that is named as the worst, unless all is well.
+    decisive: Option<(String, Value)>,
+    others: BTreeMap<String, Value>,
+}
+
+impl Pods {
+    fn of(measurement: &Measurement, scope: Scope) -> Option<Self> {
+        if scope == Scope::Whole {
+            return None;
+        }
+        let mut others: BTreeMap<String, Value> = serde_json::from_str(&measurement.value).ok()?;
+        let told = measurement.message.strip_prefix("pod ").unwrap_or_default();
+        let is_named =
+            |pod: &&String| told.strip_prefix(pod.as_str()).is_some_and(|rest| rest.starts_with([' ', ':']));
+        let named = others.keys().find(is_named).cloned();
+        Some(Self { decisive: named.and_then(|pod| others.remove_entry(&pod)), others })
+    }
+
+    /// `db-2 0.3`, or `0.01 to 0.02 of 3 pods`.
+    fn in_few_words(&self) -> Option<String> {
+        if let Some((pod, value)) = &self.decisive {
+            return Some(format!("{pod} {}", words_of(value)));
+        }
+        let numbers: Vec<f64> = self.others.values().map(only_number).collect::<Option<_>>()?;
+        let low = numbers.iter().copied().reduce(f64::min)?;
+        let high = numbers.iter().copied().reduce(f64::max)?;
+        let [low, high] = [low, high].map(|number| {
+            let text = number.to_string();
+            single(&text).unwrap_or(text)
+        });
+        let pods = if numbers.len() == 1 { "1 pod".to_owned() } else { format!("{} pods", numbers.len()) };
+        Some(if low == high { format!("{low} of {pods}") } else { format!("{low} to {high} of {pods}") })
+    }
+
+    fn in_full(&self) -> String {
+        let words = |(pod, value): (&String, &Value)| format!("{pod} {}", words_of(value));
+        let others = self.others.iter().map(words).collect::<Vec<_>>().join(", ");
+        match &self.decisive {
+            None => others,
+            Some((pod, value)) if others.is_empty() => words((pod, value)),
+            Some((pod, value)) => format!("{}; the others: {others}", words((pod, value))),
+        }
+    }
+}
+
+/// The value of one pod of several: of a list of one what is in it.
+fn words_of(value: &Value) -> String {
+    let inner = match value {
+        Value::Array(items) if items.len() == 1 => &items[0],
+        other => other,
+    };
+    single(&inner.to_string()).unwrap_or_else(|| spread(inner))
+}
+
+/// The only number that a value has, however deep: Prometheus answers with a list of one, others with names and values.
+fn only_number(value: &Value) -> Option<f64> {
+    fn numbers(value: &Value) -> Vec<f64> {
+        match value {
+            Value::Number(number) => number.as_f64().into_iter().collect(),
+            Value::Array(items) => items.iter().flat_map(numbers).collect(),
+            Value::Object(fields) => fields.values().flat_map(numbers).collect(),
+            Value::Null | Value::Bool(_) | Value::String(_) => Vec::new(),
+        }
+    }
+    match numbers(value)[..] {
+        [one] => Some(one),
+        _ => None,
+    }
+}
+
+/// A number, or a list of one, that is too long to be read, shortened.
+fn single(value: &str) -> Option<String> {
+    let number = match serde_json::from_str(value).ok()? {
+        Value::Array(items) => items.first().filter(|_| items.len() == 1)?.as_f64()?,
+        other => other.as_f64()?,
+    };
+    (value.len() > 8).then(|| rounded(number))
+}
+
+/// JSON with a blank behind every comma and colon.
+fn spread(value: &Value) -> String {
+    let joined = |parts: Vec<String>| parts.join(", ");
+    match value {
+        Value::Array(items) => format!("[{}]", joined(items.iter().map(spread).collect())),
+        Value::Object(fields) => {
+            let field = |(name, value): (&String, &Value)| {
+                format!("{}: {}", Value::from(name.as_str()), spread(value))
+            };
+            format!("{{{}}}", joined(fields.iter().map(field).collect()))
+        }
+        plain => plain.to_string(),
+    }
+}
+
+/// Four digits are enough to see on which side of a threshold a value is; fewer than a thousandth is written in full.
+fn rounded(number: f64) -> String {
+    match number.abs() {
+        1000.0.. => format!("{number:.0}"),
+        1.0.. => format!("{number:.2}"),
+        0.001.. => format!("{number:.4}"),
+        _ => format!("{number:.2e}"),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use windlass_api::analysis::Measurement;
+
+    use super::{number, value_in_full, value_words};
+    use crate::kubectl::checks::Scope;
+
+    fn measured(value: &str, message: &str) -> Measurement {
+        Measurement { value: value.to_owned(), message: message.to_owned(), ..Measurement::default() }
+    }
+
+    #[test]
+    fn long_values_are_cut_and_short_ones_left_alone() {
+        let shown = |value| value_words(&measured(value, ""), Scope::Whole);
+        assert_eq!(shown("0.05"), "0.05");
+        assert_eq!(shown("0.012345678901"), "0.0123");
+        assert_eq!(shown("[0.0123456789]"), "0.0123");
+        assert_eq!(shown("123456.789012"), "123457");
+        assert_eq!(shown("0.00000123456"), "1.23e-6");
+        assert_eq!(shown(r#"{"status":"ok","lag":0.25}"#), r#"{"status":"ok","lag":0.2…"#);
+    }
+
+    #[test]
+    fn in_full_nothing_is_left_out_and_lines_can_be_broken() {
+        let shown = |value| value_in_full(&measured(value, ""), Scope::Whole);
+        assert_eq!(shown("[0.0123456789]"), "0.0123");
+        assert_eq!(shown("[1,2,30]"), "[1, 2, 30]");
+        assert_eq!(shown(r#"{"status":"of, all","lag":[0.25]}"#), r#"{"lag": [0.25], "status": "of, all"}"#);
+        assert_eq!(shown("a text that is longer than a line"), "a text that is longer than a line");
+    }
+
+    #[test]
+    fn the_only_number_stands_for_a_value() {
+        let number = |value| number(&measured(value, ""), Scope::Whole);
+        assert_eq!(number("3"), Some(3.0));
+        assert_eq!(number("[3]"), Some(3.0));
+        assert_eq!(number(r#"{"count":3,"host":"a"}"#), Some(3.0));
+        assert_eq!(number(r#"[{"Id":"lag","Timestamps":["2026-01-01T00:00:00Z"],"Values":[3]}]"#), Some(3.0));
+        for value in ["[1,2]", r#"{"db-0":1,"db-1":2}"#, "true", "NaN", "", "[]"] {
+            assert_eq!(number(value), None, "{value}");
+        }
+    }
+
+    #[test]
+    fn of_a_metric_per_pod_the_pod_that_decided_comes_first() {
+        let value = r#"{"db-1":0.01,"db-10":[0.02],"db-2":[0.3123456789]}"#;
+        let bad =
+            measured(value, "pod db-2 has value 0.3123456789: successCondition \"result < 0.05\" is false");
+        assert_eq!(number(&bad, Scope::EachPod), Some(0.312_345_678_9));
+        assert_eq!(value_words(&bad, Scope::EachPod), "db-2 0.3123");
+        assert_eq!(value_in_full(&bad, Scope::EachPod), "db-2 0.3123; the others: db-1 0.01, db-10 0.02");
+        let silent = measured(r#"{"db-1":null,"db-10":0.02}"#, "pod db-1: no answer");
+        assert_eq!(number(&silent, Scope::EachPod), None);
+        assert_eq!(value_words(&silent, Scope::EachPod), "db-1 null");
+        let good = measured(r#"{"db-0":0.01,"db-1":0.03}"#, "");
+        assert_eq!(number(&good, Scope::EachPod), Some(0.02));
+        assert_eq!(value_words(&good, Scope::EachPod), "0.01 to 0.03 of 2 pods");
+    }
+}
