@@ -28,13 +28,16 @@ async fn a_good_canary_advances_step_by_step_to_its_end() {
     test("good-canary", async |world| {
         world.apply(&error_rate("errors", &prometheus, "interval: 1s, count: 3"));
         let check = step("errors", "");
-        let steps = ["{setWeight: 34}", &check, "{setWeight: 67}", &check, "{setWeight: 100}"];
+        let steps = ["{setWeight: 34}", "{pause: {}}", &check, "{setWeight: 67}", &check, "{setWeight: 100}"];
         let (_, revision) = changed(world, &manifests::rollout("web", &steps)).await;
         target.set_error_rate(&revision, 0.01);
+        until_rate(&prometheus, &revision, 0.009).await;
+        world.until_paused_at("web", 1).await;
+        world.windlass_ok(&["promote", "web"]);
         world.until_completed("web", &revision).await;
         let runs = world.analysis_runs().await;
         assert_eq!(runs.len(), 2);
-        for (run, index) in runs.iter().zip([1, 3]) {
+        for (run, index) in runs.iter().zip([2, 4]) {
             assert_eq!(run.metadata.name.as_deref(), Some(format!("web-{revision}-{index}").as_str()));
             let labels = run.metadata.labels.as_ref().unwrap();
             assert_eq!(labels["rollout-type"], "Step");
@@ -63,11 +66,7 @@ async fn a_bad_canary_is_put_back_and_the_metric_is_named_with_its_value() {
         let steps = ["{setWeight: 34}", "{pause: {}}", &step("errors", ""), "{setWeight: 100}"];
         let (stable, revision) = changed(world, &manifests::rollout("web", &steps)).await;
         target.set_error_rate(&revision, 0.5);
-        until("prometheus sees it", async || {
-            let query = format!("rate(errors_total{{revision=\"{revision}\"}}[3s])");
-            prometheus.ask(&query).await.filter(|values| values.iter().any(|value| *value > 0.0))
-        })
-        .await;
+        until_rate(&prometheus, &revision, 0.1).await;
         world.until_paused_at("web", 1).await;
         world.windlass_ok(&["promote", "web"]);
         let status = world.until_reverted("web").await;
@@ -80,6 +79,16 @@ async fn a_bad_canary_is_put_back_and_the_metric_is_named_with_its_value() {
         let bad = measured.iter().find(|value| **value >= 0.1).unwrap().to_string();
         let why = world.windlass_ok(&["why", "web"]);
         assert!(why.contains("errors") && why.contains(&bad), "{bad} is not in\n{why}");
+    })
+    .await;
+}
+
+/// Waits until Prometheus sees an error rate of a revision, of at least so much.
+async fn until_rate(prometheus: &Prometheus, revision: &str, least: f64) {
+    let rate = |counter: &str| format!("sum(rate({counter}{{revision=\"{revision}\"}}[3s]))");
+    let query = format!("{} / {}", rate("errors_total"), rate("requests_total"));
+    until("prometheus sees it", async || {
+        prometheus.ask(&query).await.filter(|values| values.iter().any(|value| *value >= least))
     })
     .await;
 }
@@ -107,12 +116,7 @@ async fn time_until_put_back(target: &Scraped, prometheus: &Prometheus) -> Durat
         };
         world.until_run("two good values were measured", good).await;
         target.set_error_rate(&revision, 0.5);
-        let rate = |counter: &str| format!("sum(rate({counter}{{revision=\"{revision}\"}}[3s]))");
-        let query = format!("{} / {}", rate("errors_total"), rate("requests_total"));
-        until("prometheus sees it", async || {
-            prometheus.ask(&query).await.filter(|values| values.iter().any(|value| *value >= 0.1))
-        })
-        .await;
+        until_rate(prometheus, &revision, 0.1).await;
         let seen = Instant::now();
         world.until_reverted("web").await;
         took = seen.elapsed();
