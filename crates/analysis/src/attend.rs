@@ -42,7 +42,7 @@ pub struct Attended {
 /// One metric that is to be asked.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Ask {
-    /// The metric, as it was written.
+    /// The metric, as it was written but for its name, which is filled in: by that everybody knows it.
     pub metric: Metric,
     /// How many measurements of it there were before.
     pub number: u32,
@@ -95,7 +95,8 @@ pub fn attend(
     let (mut due, wake) = agenda(&rules, &status, spec.terminate, now);
     due.extend(early(&rules, &status, may_be_over, &due, now));
     let ask = due.into_iter().filter(|(index, _)| !asked.contains(&rules[*index].name));
-    let ask = ask.filter_map(|(index, due)| ask_for(&spec.metrics[index], &status, due)).collect();
+    let named = |index: usize| Metric { name: rules[index].name.clone(), ..spec.metrics[index].clone() };
+    let ask = ask.filter_map(|(index, due)| ask_for(named(index), &status, due)).collect();
     Attended { status, ask, wake, expired: false }
 }
 
@@ -166,7 +167,7 @@ fn take_in(rules: &[Rules], status: &mut AnalysisRunStatus, answer: &Answered) {
     count(rules, result, measured);
 }
 
-fn ask_for(metric: &Metric, status: &AnalysisRunStatus, due: Due) -> Option<Ask> {
+fn ask_for(metric: Metric, status: &AnalysisRunStatus, due: Due) -> Option<Ask> {
     let result = status.metric_results.iter().find(|result| result.name == metric.name);
     let last = result.and_then(|result| result.measurements.last());
     let metadata = last.map(|last| last.metadata.clone()).unwrap_or_default();
@@ -179,7 +180,7 @@ fn ask_for(metric: &Metric, status: &AnalysisRunStatus, due: Due) -> Option<Ask>
         Due::Nothing => return None,
     };
     let number = result.map_or(0, |result| result.count + result.error);
-    Some(Ask { metric: metric.clone(), number, about })
+    Some(Ask { metric, number, about })
 }
 
 /// The share of an interval by which the measurements of different runs are spread, so that many that began together do

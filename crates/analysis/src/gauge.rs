@@ -23,7 +23,7 @@ pub type Answered = Box<dyn FnOnce(Reading) + Send>;
 pub struct Question {
     /// The run that asks.
     pub run: RunIdentity,
-    /// The metric; its arguments are not filled in, because some of them are secrets.
+    /// The metric; but for its name its arguments are not filled in, because some of them are secrets.
     pub metric: Metric,
     /// The arguments.
     pub arguments: Vec<Argument>,

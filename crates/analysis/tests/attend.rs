@@ -97,6 +97,21 @@ fn a_run_measures_as_often_as_it_should_and_ends() {
 }
 
 #[test]
+fn a_metric_is_known_by_its_name_with_the_arguments_filled_in() {
+    let metrics = [metric("{{args.service}}-errors", &json!({"interval": "10s", "count": 2}))];
+    let mut run = run(json!({"metrics": metrics, "args": [{"name": "service", "value": "db"}]}));
+    run.look();
+    assert_eq!(run.after(1), ["db-errors"]);
+    assert!(run.after(3).is_empty(), "one question at a time");
+    run.answer("db-errors", value(0.01));
+    assert!(run.after(0).is_empty(), "the answer counts");
+    assert_eq!(run.after(10), ["db-errors"]);
+    run.answer("db-errors", value(0.02));
+    run.look();
+    assert_eq!((run.status.phase, run.status.metric_results.len()), (Phase::Successful, 1));
+}
+
+#[test]
 fn a_bad_value_ends_the_run_and_what_comes_late_changes_nothing() {
     let metrics = [metric("errors", &json!({})), metric("latency", &json!({}))];
     let mut run = run(json!({"metrics": metrics}));

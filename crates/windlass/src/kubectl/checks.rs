@@ -133,7 +133,11 @@ fn metrics(run: &AnalysisRun, status: &AnalysisRunStatus) -> Vec<MetricView> {
         });
         MetricView { result, rules, due }
     };
-    run.spec.metrics.iter().map(|metric| one(&metric.name)).collect()
+    if rules.is_empty() {
+        // It makes no sense, so nobody knows better than whoever wrote it.
+        return run.spec.metrics.iter().map(|metric| one(&metric.name)).collect();
+    }
+    rules.iter().map(|rules| one(&rules.name)).collect()
 }
 
 impl CheckView {

@@ -221,11 +221,11 @@ impl Look<'_> {
         let spec = if self.missing().is_empty() { self.compose().ok() } else { None };
         let rules = spec.as_ref().and_then(|spec| prepare(spec).ok()).unwrap_or_default();
         let written = self.metrics();
-        let one = |rules: &Rules| {
-            let found = written.iter().find(|(.., metric)| metric.name == rules.name);
-            metric(rules, found.map(|(.., metric)| *metric))
+        // In the same order; arguments may stand in their names.
+        let one = |(index, rules): (usize, &Rules)| {
+            metric(rules, written.get(index).map(|(.., metric)| *metric))
         };
-        let metrics: Vec<MetricForecast> = rules.iter().map(one).collect();
+        let metrics: Vec<MetricForecast> = rules.iter().enumerate().map(one).collect();
         let known = spec.is_some();
         let longest_of = |span: fn(&MetricForecast) -> Option<Span>| {
             let all: Option<Vec<Span>> = metrics.iter().map(span).collect();

@@ -5,7 +5,7 @@ use std::collections::BTreeSet;
 use std::time::Duration;
 
 use serde_json::{Value, json};
-use windlass_analysis::compose::{About, Ends, compose};
+use windlass_analysis::compose::{About, Ends, compose, prepare};
 use windlass_api::Front;
 use windlass_engine::CheckPlace;
 use windlass_sim::script::Deed;
@@ -55,7 +55,10 @@ impl Measured<'_> {
                 CheckPlace::Background => ("spec.strategy.canary.analysis".to_owned(), Ends::WithTheRun),
             };
             match compose(analysis, templates, about, ends) {
-                Ok(spec) => metrics.extend(spec.metrics.into_iter().map(|metric| metric.name)),
+                Ok(spec) => {
+                    let rules = prepare(&spec).unwrap_or_default();
+                    metrics.extend(rules.into_iter().map(|rules| rules.name));
+                }
                 Err(flaws) => wrong.extend(flaws.iter().map(|flaw| format!("{field}: {flaw}"))),
             }
         }
