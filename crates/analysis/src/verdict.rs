@@ -4,7 +4,7 @@
 use jiff::Timestamp;
 use windlass_api::analysis::{AnalysisRunStatus, Measurement, MetricResult, Phase, RunSummary};
 
-use crate::expression::{Environment, Value};
+use crate::expression::{Environment, Said, Value};
 use crate::rules::{Condition, Conditions, Length, Rules};
 
 /// What a value is, and why, in words.
@@ -19,12 +19,14 @@ pub struct Judgement {
 /// Judges one value.
 ///
 /// Without conditions every value is good. With one of them the value is good or bad; with both it may be neither, and
-/// bad wins. A value that has NaN in it is neither, unless a condition asks for NaN itself: upstream's comparison with
-/// NaN is false, and would revert a healthy workload that nobody used.
+/// bad wins. A value that has NaN in it is neither, and so is one of which a condition makes NaN, as of zero divided by
+/// zero, unless a condition asks for NaN itself: upstream's comparison with NaN is false, and would revert a healthy
+/// workload that nobody used. A failureCondition that holds without having met NaN stands.
 pub fn judge(conditions: &Conditions, value: &Value, now: Timestamp) -> Judgement {
     let asks = |condition: &Option<Condition>| condition.as_ref().is_some_and(|it| it.program.asks_for_nan());
     let judged = conditions.success.is_some() || conditions.failure.is_some();
-    if judged && has_nan(value) && !asks(&conditions.success) && !asks(&conditions.failure) {
+    let handled = asks(&conditions.success) || asks(&conditions.failure);
+    if judged && value.has_nan() && !handled {
         let message = "the value is NaN: no condition can judge it; handle it with isNaN(…)".to_owned();
         return Judgement { phase: Phase::Inconclusive, message };
     }
@@ -43,6 +45,16 @@ pub fn judge(conditions: &Conditions, value: &Value, now: Timestamp) -> Judgemen
     };
     let text =
         |condition: &Option<Condition>| condition.as_ref().map(|it| it.text.clone()).unwrap_or_default();
+    let is_bad = failure.is_some_and(|said| said.holds && !said.met_nan);
+    if !handled && !is_bad {
+        let met = |said: Option<Said>| said.is_some_and(|said| said.met_nan);
+        let condition = if met(failure) { &conditions.failure } else { &conditions.success };
+        if met(failure) || met(success) {
+            let message = format!("{:?} compares NaN: handle it with isNaN(…)", text(condition));
+            return Judgement { phase: Phase::Inconclusive, message };
+        }
+    }
+    let (failure, success) = (failure.map(|said| said.holds), success.map(|said| said.holds));
     let (phase, message) = match (failure, success) {
         (Some(true), _) => {
             (Phase::Failed, format!("failureCondition {:?} is true", text(&conditions.failure)))
@@ -70,20 +82,6 @@ fn could_not_judge(condition: &Condition, value: &Value, error: &str) -> Judgeme
         format!("{:?} could not be evaluated: {error}", condition.text)
     };
     Judgement { phase: Phase::Error, message }
-}
-
-fn has_nan(value: &Value) -> bool {
-    match value {
-        Value::Float(number) => number.is_nan(),
-        Value::List(items) => items.iter().any(has_nan),
-        Value::Nil
-        | Value::Bool(_)
-        | Value::Integer(_)
-        | Value::Text(_)
-        | Value::Map(_)
-        | Value::Moment(_)
-        | Value::Duration(_) => false,
-    }
 }
 
 /// Adds a finished measurement to what is known of its metric.
