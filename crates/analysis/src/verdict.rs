@@ -153,17 +153,46 @@ pub enum Cause {
         /// So many good ones in a row were wanted.
         wanted: u32,
     },
-    /// It was ended before any measurement gave a value.
+    /// Somebody ended it before any measurement gave a value.
     NothingMeasured,
 }
 
-/// What a metric is now, and why if it is not good. `ending`: nothing is measured any more.
-pub fn assess(rules: &Rules, result: &MetricResult, ending: bool) -> (Phase, Option<Cause>) {
+/// Whether a run goes on measuring.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Ending {
+    /// It does.
+    No,
+    /// A metric has decided, and ends the others.
+    Decided,
+    /// Somebody ended it.
+    Asked,
+}
+
+impl Ending {
+    fn of(terminate: bool, results: &[MetricResult]) -> Self {
+        let decides = |it: &MetricResult| {
+            !it.dry_run && it.phase.is_completed() && it.phase != Phase::Successful
+        };
+        match (results.iter().any(decides), terminate) {
+            (true, _) => Self::Decided,
+            (false, true) => Self::Asked,
+            (false, false) => Self::No,
+        }
+    }
+
+    /// Whether nothing is measured any more.
+    pub fn is_near(self) -> bool {
+        self != Self::No
+    }
+}
+
+/// What a metric is now, and why if it is not good.
+pub fn assess(rules: &Rules, result: &MetricResult, ending: Ending) -> (Phase, Option<Cause>) {
     if result.phase.is_completed() {
         return (result.phase, None);
     }
     let Some(last) = result.measurements.last() else {
-        return (if ending { Phase::Successful } else { Phase::Pending }, None);
+        return (if ending.is_near() { Phase::Successful } else { Phase::Pending }, None);
     };
     if last.finished_at.is_none() {
         return (Phase::Running, None);
@@ -186,10 +215,13 @@ pub fn assess(rules: &Rules, result: &MetricResult, ending: bool) -> (Phase, Opt
         };
     }
     match ending {
-        false => (Phase::Running, None),
-        // Upstream calls it good; then a check that never worked has passed.
-        true if result.count == 0 && result.error > 0 => (Phase::Error, Some(Cause::NothingMeasured)),
-        true => (Phase::Successful, None),
+        Ending::No => (Phase::Running, None),
+        // Upstream calls it good; then a check that never worked has passed. Where another metric has decided, though,
+        // errors that were to be borne must not make the verdict worse.
+        Ending::Asked if result.count == 0 && result.error > 0 => {
+            (Phase::Error, Some(Cause::NothingMeasured))
+        }
+        Ending::Asked | Ending::Decided => (Phase::Successful, None),
     }
 }
 
@@ -258,14 +290,15 @@ pub struct RunVerdict {
 
 /// Whether the run is ending: somebody ended it, or a metric that decides is not good.
 pub fn is_ending(terminate: bool, results: &[MetricResult]) -> bool {
-    terminate
-        || results.iter().any(|it| !it.dry_run && it.phase.is_completed() && it.phase != Phase::Successful)
+    Ending::of(terminate, results).is_near()
 }
 
-/// Puts the phases of all metrics together. `terminate`: somebody ended it.
-pub fn conclude(results: &[MetricResult], terminate: bool) -> RunVerdict {
-    let deciding = || results.iter().filter(|it| !it.dry_run);
-    let open = results.iter().any(|it| !it.phase.is_completed());
+/// Puts the phases of all metrics together; one that the run does not have any more says nothing. `terminate`: somebody
+/// ended it.
+pub fn conclude(rules: &[Rules], results: &[MetricResult], terminate: bool) -> RunVerdict {
+    let results = || results.iter().filter(|it| rules.iter().any(|rules| rules.name == it.name));
+    let deciding = || results().filter(|it| !it.dry_run);
+    let open = results().any(|it| !it.phase.is_completed());
     let worst = deciding().map(|it| it.phase).max().unwrap_or(Phase::Successful);
     let phase = if open { Phase::Running } else { worst };
     let message = if open {
@@ -277,7 +310,7 @@ pub fn conclude(results: &[MetricResult], terminate: bool) -> RunVerdict {
     } else {
         String::new()
     };
-    let dry: Vec<&MetricResult> = results.iter().filter(|it| it.dry_run).collect();
+    let dry: Vec<&MetricResult> = results().filter(|it| it.dry_run).collect();
     RunVerdict {
         phase,
         message,
@@ -304,27 +337,30 @@ fn summary<'a>(results: impl Iterator<Item = &'a MetricResult>) -> RunSummary {
 /// Brings the status of a run up to date with what was measured: first the metrics, then, because one that is not good
 /// ends the others, the metrics again, then the run.
 pub fn settle(rules: &[Rules], status: &mut AnalysisRunStatus, terminate: bool, now: Timestamp) {
-    for ending in [false, true] {
-        if ending && !is_ending(terminate, &status.metric_results) {
-            break;
-        }
-        for rules in rules {
-            let Some(result) = status.metric_results.iter_mut().find(|it| it.name == rules.name) else {
-                continue;
-            };
-            let (phase, cause) = assess(rules, result, ending);
-            if let Some(cause) = cause {
-                result.message = words(result, phase, cause);
-            }
-            result.phase = phase;
-        }
+    assess_all(rules, status, Ending::No);
+    let ending = Ending::of(terminate, &status.metric_results);
+    if ending.is_near() {
+        assess_all(rules, status, ending);
     }
-    let verdict = conclude(&status.metric_results, terminate);
+    let verdict = conclude(rules, &status.metric_results, terminate);
     status.phase = verdict.phase;
     status.message = verdict.message;
     status.run_summary = Some(verdict.run_summary);
     status.dry_run_summary = verdict.dry_run_summary;
     if status.phase.is_completed() && status.completed_at.is_none() {
         status.completed_at = Some(now);
+    }
+}
+
+fn assess_all(rules: &[Rules], status: &mut AnalysisRunStatus, ending: Ending) {
+    for rules in rules {
+        let Some(result) = status.metric_results.iter_mut().find(|it| it.name == rules.name) else {
+            continue;
+        };
+        let (phase, cause) = assess(rules, result, ending);
+        if let Some(cause) = cause {
+            result.message = words(result, phase, cause);
+        }
+        result.phase = phase;
     }
 }
