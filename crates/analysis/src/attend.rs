@@ -6,10 +6,10 @@ use std::collections::{BTreeMap, BTreeSet};
 use jiff::{SignedDuration, Timestamp};
 use windlass_api::analysis::{AnalysisRunSpec, AnalysisRunStatus, Measurement, Metric, MetricResult, Phase};
 
-use crate::compose::prepare;
-use crate::gauge::{About, Reading, RunIdentity};
+use crate::compose::{Unfit, podless, prepare};
+use crate::gauge::{About, Owner, Reading, RunIdentity};
 use crate::measurement::measurement;
-use crate::rules::{Flaw, Rules};
+use crate::rules::Rules;
 use crate::schedule::{Due, agenda, expires};
 use crate::verdict::{count, is_ending, settle};
 
@@ -73,10 +73,15 @@ pub fn attend(
     if status.phase.is_completed() {
         return over(spec, status, now);
     }
+    let podless = if run.owner == Owner::Nobody { podless(&spec.metrics) } else { Vec::new() };
     let mut rules = match prepare(spec) {
-        Ok(rules) => rules,
-        Err(flaws) => {
-            refuse(&mut status, &flaws, now);
+        Ok(rules) if podless.is_empty() => rules,
+        Ok(_) => {
+            refuse(&mut status, &Unfit::Flaws(podless), now);
+            return over(spec, status, now);
+        }
+        Err(unfit) => {
+            refuse(&mut status, &unfit, now);
             return over(spec, status, now);
         }
     };
@@ -124,10 +129,12 @@ fn over(spec: &AnalysisRunSpec, status: AnalysisRunStatus, now: Timestamp) -> At
 }
 
 /// A run that makes no sense is over before it began.
-fn refuse(status: &mut AnalysisRunStatus, flaws: &[Flaw], now: Timestamp) {
-    let flaws: Vec<String> = flaws.iter().map(ToString::to_string).collect();
+fn refuse(status: &mut AnalysisRunStatus, unfit: &Unfit, now: Timestamp) {
     status.phase = Phase::Error;
-    status.message = format!("Analysis spec invalid: {}", flaws.join("; "));
+    status.message = match unfit {
+        Unfit::Arguments(error) => format!("Unable to resolve metric arguments: {error}"),
+        Unfit::Flaws(_) => format!("Analysis spec invalid: {}", unfit.told().join("; ")),
+    };
     status.started_at.get_or_insert(now);
     status.completed_at = Some(now);
 }

@@ -86,6 +86,18 @@ pub struct RunIdentity {
     pub name: String,
     /// Its uid.
     pub uid: String,
+    /// Whose it is.
+    pub owner: Owner,
+}
+
+/// Whose a run is.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Owner {
+    /// A rollout's, which measures its workload with it.
+    Rollout,
+    /// It stands alone.
+    #[default]
+    Nobody,
 }
 
 /// What is asked for.

@@ -43,7 +43,7 @@ const OVER_HTTP: [(&str, Reader); 7] = [
     ("influxdb", influxdb::read),
 ];
 /// The providers that a cluster answers by itself.
-const IN_THE_CLUSTER: [&str; 2] = ["job", "kubernetes"];
+pub(crate) const IN_THE_CLUSTER: [&str; 2] = ["job", "kubernetes"];
 /// Those that Argo Rollouts has besides.
 const NOT_SERVED: [&str; 4] = ["wavefront", "skywalking", "kayenta", "plugin"];
 

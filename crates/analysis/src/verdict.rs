@@ -240,7 +240,7 @@ fn beyond_a_limit(rules: &Rules, result: &MetricResult) -> Option<(Phase, Option
 }
 
 /// The words for a metric that ended badly.
-pub fn words(result: &MetricResult, phase: Phase, cause: Cause) -> String {
+pub fn words(rules: &Rules, result: &MetricResult, phase: Phase, cause: Cause) -> String {
     let due = match cause {
         Cause::Failures { seen, limit } => format!("failed ({seen}) > failureLimit ({limit})"),
         Cause::Inconclusive { seen, limit } => format!("inconclusive ({seen}) > inconclusiveLimit ({limit})"),
@@ -262,16 +262,19 @@ pub fn words(result: &MetricResult, phase: Phase, cause: Cause) -> String {
     };
     let about = result.measurements.iter().rev().find(|it| meant.is_none_or(|phase| it.phase == phase));
     if let Some(measurement) = about {
-        words += &last_words(measurement);
+        words += &last_words(rules, measurement);
     }
     words
 }
 
-fn last_words(measurement: &Measurement) -> String {
-    match (measurement.phase, measurement.message.is_empty()) {
-        (Phase::Error, false) => format!(": \"Error Message: {}\"", measurement.message),
+fn last_words(rules: &Rules, Measurement { phase, value, message, .. }: &Measurement) -> String {
+    // Of several pods the message names the bad one with its value; those of all of them would bury it.
+    let telling = !value.is_empty() && !rules.for_each_pod;
+    match (phase, message.is_empty()) {
         (_, true) => String::new(),
-        (_, false) => format!(": value {}: {}", measurement.value, measurement.message),
+        (Phase::Error, false) => format!(": \"Error Message: {message}\""),
+        (_, false) if telling => format!(": value {value}: {message}"),
+        (_, false) => format!(": {message}"),
     }
 }
 
@@ -359,7 +362,7 @@ fn assess_all(rules: &[Rules], status: &mut AnalysisRunStatus, ending: Ending) {
         };
         let (phase, cause) = assess(rules, result, ending);
         if let Some(cause) = cause {
-            result.message = words(result, phase, cause);
+            result.message = words(rules, result, phase, cause);
         }
         result.phase = phase;
     }

@@ -7,7 +7,7 @@ use jiff::{SignedDuration, Timestamp};
 use serde_json::json;
 use windlass_analysis::attend::{Answered, Attended, News, attend};
 use windlass_analysis::expression::Value;
-use windlass_analysis::gauge::{About, Measured, Reading, RunIdentity};
+use windlass_analysis::gauge::{About, Measured, Owner, Reading, RunIdentity};
 use windlass_api::analysis::{AnalysisRunSpec, AnalysisRunStatus, Phase};
 
 /// A run under test: what is stored of it, what is on its way, and the time.
@@ -39,8 +39,12 @@ fn metric(name: &str, more: &serde_json::Value) -> serde_json::Value {
 
 impl Run {
     fn look(&mut self) -> Attended {
-        let identity =
-            RunIdentity { namespace: "data".to_owned(), name: "run".to_owned(), uid: "1-2-3".to_owned() };
+        let identity = RunIdentity {
+            namespace: "data".to_owned(),
+            name: "run".to_owned(),
+            uid: "1-2-3".to_owned(),
+            owner: Owner::Nobody,
+        };
         let asked: BTreeSet<String> = self.open.keys().cloned().collect();
         let over = |_: &BTreeMap<String, String>| self.job_is_over;
         let news = News { answers: &self.answers, asked: &asked, over: &over };
@@ -155,6 +159,37 @@ fn a_run_that_makes_no_sense_is_over_before_anything_is_asked() {
         run.status.message
     );
     assert!(run.status.completed_at.is_some(), "its time to live can begin");
+}
+
+#[test]
+fn a_run_whose_arguments_cannot_be_resolved_says_so_in_the_words_that_users_know() {
+    let rows = [
+        (json!({"name": "host"}), "args.host was not resolved: give it a value"),
+        (
+            json!({"name": "host", "valueFrom": {"fieldRef": {"fieldPath": "metadata.name"}}}),
+            "args.host was not resolved: fieldRef is about a rollout, and this run belongs to none",
+        ),
+        (
+            json!({"name": "host", "valueFrom": {"podTemplateHashValue": "Latest"}}),
+            "args.host was not resolved: podTemplateHashValue is about a rollout, and this run belongs to none",
+        ),
+    ];
+    for (argument, told) in rows {
+        let mut run = run(json!({"metrics": [metric("errors", &json!({}))], "args": [argument]}));
+        assert!(run.look().ask.is_empty());
+        assert_eq!(run.status.phase, Phase::Error);
+        let message = &run.status.message;
+        assert!(message.starts_with(&format!("Unable to resolve metric arguments: {told}")), "{message}");
+    }
+}
+
+#[test]
+fn a_run_that_stands_alone_has_no_pods_to_ask_for() {
+    let mut run = run(json!({"metrics": [metric("lag", &json!({"forEachPod": {}}))]}));
+    assert!(run.look().ask.is_empty());
+    let told = "Analysis spec invalid: spec.metrics[0].forEachPod: the run belongs to no rollout, so there are \
+                no pods to ask for";
+    assert_eq!((run.status.phase, run.status.message.as_str()), (Phase::Error, told));
 }
 
 #[test]

@@ -10,7 +10,7 @@ use windlass_analysis::expression::Value;
 use windlass_analysis::rules::{self, Rules};
 use windlass_analysis::verdict::{self, Ending};
 use windlass_api::analysis::{
-    AnalysisRunStatus, DryRun, Measurement, Metric, MetricResult, Phase, RunSummary,
+    AnalysisRunStatus, DryRun, ForEachPod, Measurement, Metric, MetricResult, Phase, RunSummary,
 };
 
 const NOW: Timestamp = Timestamp::UNIX_EPOCH;
@@ -97,6 +97,7 @@ fn metric(name: &str, settings: &str) -> (Metric, BTreeSet<String>) {
         let number = || Some(IntOrString::Int(word.split_once('=').unwrap().1.parse().unwrap()));
         match word.split('=').next().unwrap() {
             "count" => metric.count = number(),
+            "forEachPod" => metric.for_each_pod = Some(ForEachPod {}),
             "interval" => metric.interval = Some("10s".to_owned()),
             "failureLimit" => metric.failure_limit = number(),
             "inconclusiveLimit" => metric.inconclusive_limit = number(),
@@ -114,6 +115,8 @@ fn measurement(kind: char, number: usize) -> Measurement {
         'S' => (Phase::Successful, "1", ""),
         'F' => (Phase::Failed, "9", "successCondition \"result < 5\" is false"),
         'I' => (Phase::Inconclusive, "NaN", "the value is NaN"),
+        'J' => (Phase::Failed, "", "Job has reached the specified backoff limit"),
+        'P' => (Phase::Failed, r#"{"db-0":1,"db-1":9}"#, "pod db-1 has value 9: successCondition \"result < 5\" is false"),
         'E' => (Phase::Error, "", "connection refused"),
         'r' => (Phase::Running, "", ""),
         other => panic!("no measurement is written as {other}"),
@@ -156,7 +159,7 @@ fn a_metric_is_assessed_as_the_table_says() {
         };
         let (assessed, cause) = verdict::assess(&rules, &result, ending);
         assert_eq!(assessed, phase(wanted), "{place}\n{result:?}");
-        let message = cause.map(|cause| verdict::words(&result, assessed, cause)).unwrap_or_default();
+        let message = cause.map(|cause| verdict::words(&rules, &result, assessed, cause)).unwrap_or_default();
         assert!(message.contains(words), "{place}\n{message}");
         assert_eq!(message.is_empty(), words.is_empty(), "{place}\n{message}");
     }

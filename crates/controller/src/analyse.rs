@@ -7,7 +7,7 @@ use std::sync::Arc;
 use jiff::{SignedDuration, Timestamp};
 use tokio::time::Instant;
 use windlass_analysis::attend::{Answered, Ask, Attended, News, attend};
-use windlass_analysis::gauge::{Question, RunIdentity, Subject};
+use windlass_analysis::gauge::{Owner, Question, RunIdentity, Subject};
 use windlass_api::analysis::{AnalysisRun, AnalysisRunStatus, Phase};
 use windlass_api::{EventKind, EventText, Front};
 use windlass_engine::{RolloutName, Seen};
@@ -97,7 +97,9 @@ async fn look_once(context: &Context, key: &Key, run: &Arc<AnalysisRun>) -> Resu
     let uid = run.metadata.uid.clone().unwrap_or_default();
     let (open, answers) = context.asked.of(key, &uid);
     let before = run.status.clone().unwrap_or_default();
-    let identity = RunIdentity { namespace: key.namespace.clone(), name: key.name.clone(), uid: uid.clone() };
+    let owner = if controller(run).is_some() { Owner::Rollout } else { Owner::Nobody };
+    let (namespace, name) = (key.namespace.clone(), key.name.clone());
+    let identity = RunIdentity { namespace, name, uid: uid.clone(), owner };
     let over = |metadata: &BTreeMap<String, String>| {
         let job = metadata.get(JOB_NAME);
         job.is_some_and(|job| context.caches.read().analyses().is_job_over(key, job))
