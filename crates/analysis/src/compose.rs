@@ -1,7 +1,7 @@
 //! From the analysis of a rollout to the spec of its run: templates put together, arguments given, and everything that
 //! can be known to be wrong told before anything is measured.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use serde_json::Value as Json;
 use windlass_api::analysis::{
@@ -44,7 +44,9 @@ pub fn compose(
     about: About<'_>,
     ends: Ends,
 ) -> Result<AnalysisRunSpec, Vec<String>> {
-    let whole = flatten(&analysis.templates, templates).map_err(|error| vec![error.to_string()])?;
+    let given = analysis.args.iter().filter(|it| it.value.is_some() || it.value_from.is_some());
+    let given: BTreeSet<&str> = given.map(|it| it.name.as_str()).collect();
+    let whole = flatten(&analysis.templates, templates, &given).map_err(|error| vec![error.to_string()])?;
     let (merged, unknown) = merge(&whole.args, &analysis.args);
     if !unknown.is_empty() {
         let declared: Vec<&str> = whole.args.iter().map(|it| it.name.as_str()).collect();

@@ -204,7 +204,7 @@ fn a_run_that_is_ended_asks_nothing_more_and_is_over() {
 
 #[test]
 fn a_measurement_that_takes_longer_is_asked_after_when_its_time_comes_or_it_is_told_over() {
-    let mut run = run(json!({"metrics": [{"name": "smoke", "provider": {"job": {"spec": {}}}}]}));
+    let mut run = run(json!({"metrics": [{"name": "smoke", "provider": {"job": {"spec": {"template": {"spec": {}}}}}}]}));
     run.look();
     let metadata = BTreeMap::from([("job-name".to_owned(), "smoke.1".to_owned())]);
     let at = run.now + SignedDuration::from_secs(30);
@@ -223,7 +223,7 @@ fn a_measurement_that_takes_longer_is_asked_after_when_its_time_comes_or_it_is_t
 
 #[test]
 fn a_measurement_that_takes_longer_is_ended_with_its_run() {
-    let mut run = run(json!({"metrics": [{"name": "smoke", "provider": {"job": {"spec": {}}}}]}));
+    let mut run = run(json!({"metrics": [{"name": "smoke", "provider": {"job": {"spec": {"template": {"spec": {}}}}}}]}));
     run.look();
     let at = run.now + SignedDuration::from_secs(30);
     run.answer("smoke", Reading::Later { at, metadata: BTreeMap::new() });

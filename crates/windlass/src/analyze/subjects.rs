@@ -3,6 +3,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
+use windlass_analysis::compose::misfits;
 use windlass_analysis::gauge::{About, Filled, Question, RunIdentity, Subject as Workload};
 use windlass_analysis::providers::{self, Settings};
 use windlass_analysis::redact::Redactor;
@@ -139,13 +140,14 @@ impl<'a> Making<'a> {
             self.documents.iter().filter_map(|it| Some((it.reference.clone()?, it.spec.clone()))).collect();
         let referred: BTreeSet<&TemplateReference> =
             self.documents.iter().flat_map(|it| &it.spec.templates).collect();
+        let given = self.arguments.arguments.iter().map(|(name, _)| name.as_str()).collect();
         let (mut specs, mut wrong) = (Vec::new(), Wrong::new());
         for document in self.documents {
             let Some(reference) = &document.reference else {
                 specs.push((document, document.spec.clone()));
                 continue;
             };
-            match flatten(std::slice::from_ref(reference), &known) {
+            match flatten(std::slice::from_ref(reference), &known, &given) {
                 Ok(spec) if !referred.contains(reference) => specs.push((document, spec)),
                 // It is measured as part of another one.
                 Ok(_) => {}
@@ -166,7 +168,7 @@ impl<'a> Making<'a> {
             TemplateError::Circle(circle) => circle.first().and_then(of),
             TemplateError::Unreadable(..)
             | TemplateError::SameMetric(_)
-            | TemplateError::TwoValues { .. } => None,
+            | TemplateError::TwoSources { .. } => None,
         };
         place.unwrap_or_else(|| document.place.clone())
     }
@@ -266,6 +268,7 @@ impl Choosing<'_> {
                 Err(error) => wrong.push(self.told(&format!("spec.metrics[{index}]"), &error.to_string())),
             }
         }
+        wrong.extend(misfits(&self.spec.metrics, &self.not_given()).iter().map(|flaw| self.flaw(flaw)));
         if !wrong.is_empty() {
             return Ok(Err(wrong));
         }
@@ -290,6 +293,13 @@ impl Choosing<'_> {
             }
         }
         Ok(if wrong.is_empty() { Ok(metrics) } else { Err(wrong) })
+    }
+
+    /// The arguments as they were declared, without those that the command line gives.
+    fn not_given(&self) -> Vec<Argument> {
+        let given = &self.making.arguments.arguments;
+        let is_given = |it: &Argument| given.iter().any(|(name, _)| *name == it.name);
+        self.spec.args.iter().filter(|it| !is_given(it)).cloned().collect()
     }
 
     fn asked(&self, index: usize, metric: &Metric) -> Result<Result<Asked, Vec<Flaw>>, Failure> {

@@ -115,7 +115,7 @@ spec:
           url: http://HOST/echo
     - name: a-job
       provider:
-        job: {spec: {}}
+        job: {spec: {template: {spec: {}}}}
 "#;
 
 fn health() -> SocketAddr {
