@@ -4,7 +4,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use jiff::{SignedDuration, Timestamp};
-use windlass_api::analysis::{AnalysisRunSpec, AnalysisRunStatus, Measurement, Metric, MetricResult, Phase};
+use windlass_api::analysis::{AnalysisRunSpec, AnalysisRunStatus, Metric, MetricResult, Phase};
 
 use crate::compose::{Unfit, podless, prepare};
 use crate::gauge::{About, Owner, Reading, RunIdentity};
@@ -18,6 +18,8 @@ use crate::verdict::{count, is_ending, settle};
 pub struct Answered {
     /// The metric.
     pub metric: String,
+    /// How many measurements of it there were before, as the question said.
+    pub number: u32,
     /// When it was asked.
     pub asked_at: Timestamp,
     /// When the answer came.
@@ -157,14 +159,12 @@ fn take_in(rules: &[Rules], status: &mut AnalysisRunStatus, answer: &Answered) {
     let ending = is_ending(false, &status.metric_results);
     let Some(rules) = rules.iter().find(|rules| rules.name == answer.metric) else { return };
     let Some(result) = status.metric_results.iter_mut().find(|it| it.name == answer.metric) else { return };
-    // A verdict stands: what comes late does not change it.
-    let known = |last: &Measurement| {
-        // Somebody else has asked meanwhile, or this very answer was stored and nobody was told.
-        last.finished_at.is_some_and(|at| at > answer.asked_at || last.started_at == Some(answer.asked_at))
-    };
-    if result.measurements.last().is_some_and(known) {
+    // Somebody else has measured meanwhile, or this very answer was stored and nobody was told. Clocks do not tell: they
+    // may be set back.
+    if result.count + result.error > answer.number {
         return;
     }
+    // A verdict stands: what comes late does not change it.
     if result.phase.is_completed() || (ending && result.measurements.is_empty()) {
         return;
     }

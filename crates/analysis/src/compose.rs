@@ -229,8 +229,10 @@ pub fn misfits(metrics: &[Metric], arguments: &[Argument]) -> Vec<Flaw> {
         let mut flaw = |field: &str, what: String| {
             flaws.push(Flaw { field: format!("spec.metrics[{index}].{field}"), what });
         };
-        let conditions =
-            [("successCondition", &metric.success_condition), ("failureCondition", &metric.failure_condition)];
+        let conditions = [
+            ("successCondition", &metric.success_condition),
+            ("failureCondition", &metric.failure_condition),
+        ];
         for (field, text) in conditions {
             if let Some(name) = named(text.as_deref().unwrap_or_default()).find(|name| is_secret(name)) {
                 flaw(

@@ -89,8 +89,7 @@ pub struct Condition {
 impl Condition {
     /// Judges the values of one pod.
     fn of_pod(&self, pod: &str) -> Result<Self, String> {
-        let text =
-            fill_text_for_pod(&self.metric, &self.text, pod).map_err(|error| error.to_string())?;
+        let text = fill_text_for_pod(&self.metric, &self.text, pod).map_err(|error| error.to_string())?;
         let program =
             expression::compile(&text).map_err(|error| format!("{text:?} is no condition: {error}"))?;
         Ok(Self { text, program, metric: self.metric.clone() })

@@ -20,7 +20,9 @@ pub enum TemplateError {
     #[error("two metrics are named {0:?}: rename one of them")]
     SameMetric(String),
     /// Two templates say differently where an argument comes from. Of a Secret its name is told, not its value.
-    #[error("argument {name:?} comes from two sources, {one} and {other}: give it one, where the templates are used")]
+    #[error(
+        "argument {name:?} comes from two sources, {one} and {other}: give it one, where the templates are used"
+    )]
     TwoSources {
         /// The argument.
         name: String,

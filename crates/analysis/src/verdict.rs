@@ -170,9 +170,8 @@ pub enum Ending {
 
 impl Ending {
     fn of(terminate: bool, results: &[MetricResult]) -> Self {
-        let decides = |it: &MetricResult| {
-            !it.dry_run && it.phase.is_completed() && it.phase != Phase::Successful
-        };
+        let decides =
+            |it: &MetricResult| !it.dry_run && it.phase.is_completed() && it.phase != Phase::Successful;
         match (results.iter().any(decides), terminate) {
             (true, _) => Self::Decided,
             (false, true) => Self::Asked,

@@ -14,7 +14,7 @@ use windlass_api::analysis::{AnalysisRunSpec, AnalysisRunStatus, Phase};
 struct Run {
     spec: AnalysisRunSpec,
     status: AnalysisRunStatus,
-    open: BTreeMap<String, Timestamp>,
+    open: BTreeMap<String, (Timestamp, u32)>,
     answers: Vec<Answered>,
     now: Timestamp,
     job_is_over: bool,
@@ -56,14 +56,15 @@ impl Run {
             return self.look();
         }
         for ask in &attended.ask {
-            self.open.insert(ask.metric.name.clone(), self.now);
+            self.open.insert(ask.metric.name.clone(), (self.now, ask.number));
         }
         attended
     }
 
     fn answer(&mut self, metric: &str, reading: Reading) {
-        let asked_at = self.open.remove(metric).unwrap();
-        self.answers.push(Answered { metric: metric.to_owned(), asked_at, answered_at: self.now, reading });
+        let (asked_at, number) = self.open.remove(metric).unwrap();
+        let (metric, answered_at) = (metric.to_owned(), self.now);
+        self.answers.push(Answered { metric, number, asked_at, answered_at, reading });
     }
 
     /// What is asked now, after letting so much time pass.
@@ -146,6 +147,22 @@ fn an_answer_that_somebody_else_has_stored_meanwhile_is_not_counted_twice() {
 }
 
 #[test]
+fn a_clock_that_is_set_back_silences_no_metric() {
+    let mut run = run(json!({"metrics": [metric("errors", &json!({"interval": "1m"}))]}));
+    run.look();
+    run.after(1);
+    run.answer("errors", value(0.01));
+    assert!(run.after(0).is_empty());
+    assert_eq!(run.after(-3600), ["errors"], "at once, not an hour later");
+    run.now += SignedDuration::from_secs(1);
+    run.answer("errors", value(0.02));
+    assert!(run.after(0).is_empty());
+    assert_eq!(run.status.metric_results[0].count, 2, "and its answer counts");
+    assert!(run.after(59).is_empty());
+    assert_eq!(run.after(1), ["errors"]);
+}
+
+#[test]
 fn a_run_that_makes_no_sense_is_over_before_anything_is_asked() {
     let mut run = run(
         json!({"metrics": [metric("errors", &json!({"successCondition": "result <", "count": "many"}))]}),
@@ -204,7 +221,9 @@ fn a_run_that_is_ended_asks_nothing_more_and_is_over() {
 
 #[test]
 fn a_measurement_that_takes_longer_is_asked_after_when_its_time_comes_or_it_is_told_over() {
-    let mut run = run(json!({"metrics": [{"name": "smoke", "provider": {"job": {"spec": {"template": {"spec": {}}}}}}]}));
+    let mut run = run(
+        json!({"metrics": [{"name": "smoke", "provider": {"job": {"spec": {"template": {"spec": {}}}}}}]}),
+    );
     run.look();
     let metadata = BTreeMap::from([("job-name".to_owned(), "smoke.1".to_owned())]);
     let at = run.now + SignedDuration::from_secs(30);
@@ -223,7 +242,9 @@ fn a_measurement_that_takes_longer_is_asked_after_when_its_time_comes_or_it_is_t
 
 #[test]
 fn a_measurement_that_takes_longer_is_ended_with_its_run() {
-    let mut run = run(json!({"metrics": [{"name": "smoke", "provider": {"job": {"spec": {"template": {"spec": {}}}}}}]}));
+    let mut run = run(
+        json!({"metrics": [{"name": "smoke", "provider": {"job": {"spec": {"template": {"spec": {}}}}}}]}),
+    );
     run.look();
     let at = run.now + SignedDuration::from_secs(30);
     run.answer("smoke", Reading::Later { at, metadata: BTreeMap::new() });

@@ -73,7 +73,8 @@ fn whatever_is_wrong_is_told_before_anything_is_measured() {
         metric.as_object_mut().unwrap().extend(more.as_object().unwrap().clone());
         json!({"metrics": [metric]})
     };
-    let secret = json!([{"name": "limit", "valueFrom": {"secretKeyRef": {"name": "limits", "key": "errors"}}}]);
+    let secret =
+        json!([{"name": "limit", "valueFrom": {"secretKeyRef": {"name": "limits", "key": "errors"}}}]);
     let with_secret = |field: &str| {
         let mut template = one(json!({field: "result < {{ args.limit }}"}));
         template["args"] = secret.clone();

@@ -52,7 +52,8 @@ fn every_mistake_in_the_settings_of_a_job_is_told_with_its_field() {
 #[test]
 fn a_job_and_objects_of_the_cluster_are_kept_as_they_are() {
     let read = |provider: Json| providers::read("provider", &provider).ok();
-    let job = json!({"spec": {"template": {"spec": {"containers": [{"name": "a", "image": "{{args.image}}"}]}}}});
+    let job =
+        json!({"spec": {"template": {"spec": {"containers": [{"name": "a", "image": "{{args.image}}"}]}}}});
     assert!(matches!(read(json!({"job": job})), Some(Settings::Job(kept)) if kept == job));
     let expression = json!({"kubernetes": {"expression": "pods.size()"}});
     assert!(matches!(read(expression), Some(Settings::Kubernetes(_))));

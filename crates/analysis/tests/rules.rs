@@ -144,7 +144,10 @@ fn a_pattern_that_means_nothing_or_the_same_twice_is_told() {
     let rows = [
         (vec![dry("latency")], "spec.dryRun[0].metricName: \"latency\" matches no metric"),
         (vec![dry("*")], "spec.dryRun[0].metricName: \"*\" is no regular expression; .* means every metric"),
-        (vec![dry("err"), dry("err")], "spec.dryRun[1].metricName: there are two rules for \"err\": keep one"),
+        (
+            vec![dry("err"), dry("err")],
+            "spec.dryRun[1].metricName: there are two rules for \"err\": keep one",
+        ),
     ];
     for (rules, wanted) in rows {
         let told = rules::read(&metrics, &rules, &[]).unwrap_err()[0].to_string();

@@ -116,7 +116,11 @@ fn measurement(kind: char, number: usize) -> Measurement {
         'F' => (Phase::Failed, "9", "successCondition \"result < 5\" is false"),
         'I' => (Phase::Inconclusive, "NaN", "the value is NaN"),
         'J' => (Phase::Failed, "", "Job has reached the specified backoff limit"),
-        'P' => (Phase::Failed, r#"{"db-0":1,"db-1":9}"#, "pod db-1 has value 9: successCondition \"result < 5\" is false"),
+        'P' => (
+            Phase::Failed,
+            r#"{"db-0":1,"db-1":9}"#,
+            "pod db-1 has value 9: successCondition \"result < 5\" is false",
+        ),
         'E' => (Phase::Error, "", "connection refused"),
         'r' => (Phase::Running, "", ""),
         other => panic!("no measurement is written as {other}"),

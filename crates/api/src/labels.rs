@@ -16,7 +16,9 @@ const NAME: &str = "write at most 63 letters, digits, '-', '_' and '.', with a l
 pub(crate) fn flaw_of_labels(labels: &BTreeMap<String, String>) -> Option<String> {
     let is_value = |value: &str| value.is_empty() || is_name(value);
     labels.iter().find_map(|(key, value)| match (is_key(key), is_value(value)) {
-        (false, _) => Some(format!("labels: {key:?} is no name of a label: {NAME}, maybe behind a domain and '/'")),
+        (false, _) => {
+            Some(format!("labels: {key:?} is no name of a label: {NAME}, maybe behind a domain and '/'"))
+        }
         (true, false) => Some(format!("labels.{key}: {value:?} is no value of a label: {NAME}, or nothing")),
         (true, true) => None,
     })
@@ -27,7 +29,9 @@ pub(crate) fn flaw_of_annotations(annotations: &BTreeMap<String, String>) -> Opt
     // Their domains may have capital letters.
     let wrong = annotations.keys().find(|key| !is_key(&key.to_lowercase()));
     if let Some(key) = wrong {
-        return Some(format!("annotations: {key:?} is no name of an annotation: {NAME}, maybe behind a domain and '/'"));
+        return Some(format!(
+            "annotations: {key:?} is no name of an annotation: {NAME}, maybe behind a domain and '/'"
+        ));
     }
     let size: usize = annotations.iter().map(|(key, value)| key.len() + value.len()).sum();
     (size > ALL_ANNOTATIONS)

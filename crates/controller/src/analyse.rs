@@ -250,7 +250,7 @@ fn put(
     let (asked, queue, clock) = context.channel();
     let (key, uid) = (key.clone(), identity.uid.clone());
     let answered = move |reading| {
-        let answer = Answered { metric: name, asked_at: now, answered_at: clock.now(), reading };
+        let answer = Answered { metric: name, number, asked_at: now, answered_at: clock.now(), reading };
         asked.answer(&key, &uid, answer);
         queue.add_all([Job::Analysis(key)]);
     };

@@ -222,9 +222,8 @@ impl Look<'_> {
         let rules = spec.as_ref().and_then(|spec| prepare(spec).ok()).unwrap_or_default();
         let written = self.metrics();
         // In the same order; arguments may stand in their names.
-        let one = |(index, rules): (usize, &Rules)| {
-            metric(rules, written.get(index).map(|(.., metric)| *metric))
-        };
+        let one =
+            |(index, rules): (usize, &Rules)| metric(rules, written.get(index).map(|(.., metric)| *metric));
         let metrics: Vec<MetricForecast> = rules.iter().enumerate().map(one).collect();
         let known = spec.is_some();
         let longest_of = |span: fn(&MetricForecast) -> Option<Span>| {
