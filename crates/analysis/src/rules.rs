@@ -197,8 +197,16 @@ impl Reader {
                 (None, Some(_)) => Length::Endless,
             },
             conditions: Conditions {
-                success: self.condition(&field("successCondition"), metric, &metric.success_condition),
-                failure: self.condition(&field("failureCondition"), metric, &metric.failure_condition),
+                success: self.condition(
+                    &field("successCondition"),
+                    metric,
+                    metric.success_condition.as_deref(),
+                ),
+                failure: self.condition(
+                    &field("failureCondition"),
+                    metric,
+                    metric.failure_condition.as_deref(),
+                ),
             },
             failure_limit: u32::try_from(failure_limit).ok(),
             inconclusive_limit: u32::try_from(inconclusive_limit).unwrap_or_default(),
@@ -239,10 +247,10 @@ impl Reader {
         None
     }
 
-    fn condition(&mut self, field: &str, metric: &Metric, text: &Option<String>) -> Option<Condition> {
+    fn condition(&mut self, field: &str, metric: &Metric, text: Option<&str>) -> Option<Condition> {
         /// As a pod of a StatefulSet is called.
         const SOME_POD: &str = "pod-0";
-        let text = text.as_deref().filter(|text| !text.trim().is_empty())?;
+        let text = text.filter(|text| !text.trim().is_empty())?;
         let filled = if metric.for_each_pod.is_some() && names_the_pod(text) {
             fill_text_for_pod(&metric.name, text, SOME_POD).map_err(|error| error.to_string())
         } else {
