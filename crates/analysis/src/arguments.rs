@@ -17,6 +17,16 @@ pub enum ArgumentError {
         "args.{0} was not resolved: give it a value where the template is used, or in the template itself"
     )]
     Unresolved(String),
+    /// It is about a rollout, and there is none.
+    #[error(
+        "args.{name} was not resolved: {from} is about a rollout, and this run belongs to none: give it a value"
+    )]
+    NoRollout {
+        /// The argument.
+        name: String,
+        /// Where its value should come from.
+        from: &'static str,
+    },
     /// A tag that means nothing.
     #[error("{{{{{tag}}}}} in metric {metric:?} means nothing: {hint}")]
     Unknown {
@@ -82,7 +92,7 @@ pub fn values(
 /// once for each of them.
 pub fn fill(metric: &Metric, values: &BTreeMap<String, String>) -> Result<Metric, ArgumentError> {
     let pod = if metric.for_each_pod.is_some() { Pod::Any } else { Pod::None };
-    Filling { metric, values, pod }.whole()
+    Filling { metric: &metric.name, values, pod }.whole(metric)
 }
 
 /// The same for one pod.
@@ -91,7 +101,18 @@ pub fn fill_for_pod(
     values: &BTreeMap<String, String>,
     pod: &str,
 ) -> Result<Metric, ArgumentError> {
-    Filling { metric, values, pod: Pod::One(pod) }.whole()
+    Filling { metric: &metric.name, values, pod: Pod::One(pod) }.whole(metric)
+}
+
+/// What stands for a pod, in one text of a metric whose arguments are filled in.
+pub fn fill_text_for_pod(metric: &str, text: &str, pod: &str) -> Result<String, ArgumentError> {
+    Filling { metric, values: &BTreeMap::new(), pod: Pod::One(pod) }.text(text)
+}
+
+/// The arguments that a text names.
+pub fn named(text: &str) -> impl Iterator<Item = &str> {
+    let tags = text.split("{{").skip(1).filter_map(|rest| rest.split_once("}}"));
+    tags.filter_map(|(tag, _)| tag.trim().strip_prefix("args."))
 }
 
 /// Whom a metric is asked for.
@@ -106,18 +127,19 @@ enum Pod<'a> {
 }
 
 struct Filling<'a> {
-    metric: &'a Metric,
+    /// The name of the metric, for messages.
+    metric: &'a str,
     values: &'a BTreeMap<String, String>,
     pod: Pod<'a>,
 }
 
 impl Filling<'_> {
-    fn whole(&self) -> Result<Metric, ArgumentError> {
+    fn whole(&self, metric: &Metric) -> Result<Metric, ArgumentError> {
         let unreadable = |error: serde_json::Error| ArgumentError::Unreadable {
-            metric: self.metric.name.clone(),
+            metric: self.metric.to_owned(),
             why: error.to_string(),
         };
-        let mut tree = serde_json::to_value(self.metric).map_err(unreadable)?;
+        let mut tree = serde_json::to_value(metric).map_err(unreadable)?;
         self.tree(&mut tree)?;
         serde_json::from_value(tree).map_err(unreadable)
     }
@@ -166,7 +188,7 @@ impl Filling<'_> {
                 let is_number =
                     |text: &&str| !text.is_empty() && text.bytes().all(|byte| byte.is_ascii_digit());
                 ordinal.filter(is_number).map(ToOwned::to_owned).ok_or_else(|| ArgumentError::NoOrdinal {
-                    metric: self.metric.name.clone(),
+                    metric: self.metric.to_owned(),
                     pod: pod.to_owned(),
                 })
             }
@@ -186,6 +208,6 @@ impl Filling<'_> {
         } else {
             "only {{args.name}} is filled in; write braces of another language in another way".to_owned()
         };
-        ArgumentError::Unknown { metric: self.metric.name.clone(), tag: tag.to_owned(), hint }
+        ArgumentError::Unknown { metric: self.metric.to_owned(), tag: tag.to_owned(), hint }
     }
 }

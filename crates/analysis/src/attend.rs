@@ -4,12 +4,12 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use jiff::{SignedDuration, Timestamp};
-use windlass_api::analysis::{AnalysisRunSpec, AnalysisRunStatus, Measurement, Metric, MetricResult, Phase};
+use windlass_api::analysis::{AnalysisRunSpec, AnalysisRunStatus, Metric, MetricResult, Phase};
 
-use crate::compose::prepare;
-use crate::gauge::{About, Answer, Reading, RunIdentity};
+use crate::compose::{Unfit, podless, prepare};
+use crate::gauge::{About, Answer, Owner, Reading, RunIdentity};
 use crate::measurement::measurement;
-use crate::rules::{Flaw, Rules};
+use crate::rules::Rules;
 use crate::schedule::{Due, agenda, expires};
 use crate::verdict::{count, is_ending, settle};
 
@@ -18,6 +18,8 @@ use crate::verdict::{count, is_ending, settle};
 pub struct Answered {
     /// The metric.
     pub metric: String,
+    /// How many measurements of it there were before, as the question said.
+    pub number: u32,
     /// When it was asked.
     pub asked_at: Timestamp,
     /// When the answer came.
@@ -42,7 +44,7 @@ pub struct Attended {
 /// One metric that is to be asked.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Ask {
-    /// The metric, as it was written.
+    /// The metric, as it was written but for its name, which is filled in: by that everybody knows it.
     pub metric: Metric,
     /// How many measurements of it there were before.
     pub number: u32,
@@ -75,10 +77,15 @@ pub fn attend(
     if status.phase.is_completed() {
         return over(spec, status, answers, now);
     }
+    let podless = if run.owner == Owner::Nobody { podless(&spec.metrics) } else { Vec::new() };
     let mut rules = match prepare(spec) {
-        Ok(rules) => rules,
-        Err(flaws) => {
-            refuse(&mut status, &flaws, now);
+        Ok(rules) if podless.is_empty() => rules,
+        Ok(_) => {
+            refuse(&mut status, &Unfit::Flaws(podless), now);
+            return over(spec, status, answers, now);
+        }
+        Err(unfit) => {
+            refuse(&mut status, &unfit, now);
             return over(spec, status, answers, now);
         }
     };
@@ -103,7 +110,8 @@ pub fn attend(
         tell(&mut status, &rules[*index].name, obstacle.unwrap_or_default());
         is_clear
     });
-    let ask = due.into_iter().filter_map(|(index, due)| ask_for(&spec.metrics[index], &status, due));
+    let named = |index: usize| Metric { name: rules[index].name.clone(), ..spec.metrics[index].clone() };
+    let ask = due.into_iter().filter_map(|(index, due)| ask_for(named(index), &status, due));
     Attended { ask: ask.collect(), status, wake, expired: false }
 }
 
@@ -116,16 +124,17 @@ fn tell(status: &mut AnalysisRunStatus, metric: &str, message: String) {
 }
 
 /// What takes longer and was begun while the run came to its end: nobody waits for it, so it is ended.
-fn left_over(spec: &AnalysisRunSpec, status: &AnalysisRunStatus, answers: &[Answered]) -> Vec<Ask> {
+fn left_over(status: &AnalysisRunStatus, answers: &[Answered]) -> Vec<Ask> {
     let is_known = |metric: &str, metadata: &BTreeMap<String, String>| {
         let mut results = status.metric_results.iter().filter(|result| result.name == metric);
         results.any(|result| result.measurements.iter().any(|it| it.metadata == *metadata))
     };
     let ends = |answer: &Answered| {
         let Reading::Later { metadata, .. } = &answer.answer.reading else { return None };
-        let metric = spec.metrics.iter().find(|metric| metric.name == answer.metric)?;
+        // It is known by what its provider said of it; nothing else of the metric plays a part any more.
+        let metric = Metric { name: answer.metric.clone(), ..Metric::default() };
         let about = About::Ended { metadata: metadata.clone() };
-        (!is_known(&answer.metric, metadata)).then(|| Ask { metric: metric.clone(), number: 0, about })
+        (!is_known(&answer.metric, metadata)).then_some(Ask { metric, number: answer.number, about })
     };
     answers.iter().filter_map(ends).collect()
 }
@@ -148,17 +157,19 @@ fn early(
 }
 
 fn over(spec: &AnalysisRunSpec, status: AnalysisRunStatus, answers: &[Answered], now: Timestamp) -> Attended {
-    let ask = left_over(spec, &status, answers);
+    let ask = left_over(&status, answers);
     let end = spec.ttl_strategy.as_ref().and_then(|strategy| expires(strategy, &status));
     let expired = end.is_some_and(|at| at <= now);
     Attended { status, ask, wake: end.filter(|_| !expired), expired }
 }
 
 /// A run that makes no sense is over before it began.
-fn refuse(status: &mut AnalysisRunStatus, flaws: &[Flaw], now: Timestamp) {
-    let flaws: Vec<String> = flaws.iter().map(ToString::to_string).collect();
+fn refuse(status: &mut AnalysisRunStatus, unfit: &Unfit, now: Timestamp) {
     status.phase = Phase::Error;
-    status.message = format!("Analysis spec invalid: {}", flaws.join("; "));
+    status.message = match unfit {
+        Unfit::Arguments(error) => format!("Unable to resolve metric arguments: {error}"),
+        Unfit::Flaws(_) => format!("Analysis spec invalid: {}", unfit.told().join("; ")),
+    };
     status.started_at.get_or_insert(now);
     status.completed_at = Some(now);
 }
@@ -181,14 +192,12 @@ fn take_in(rules: &[Rules], status: &mut AnalysisRunStatus, answer: &Answered) {
     let ending = is_ending(false, &status.metric_results);
     let Some(rules) = rules.iter().find(|rules| rules.name == answer.metric) else { return };
     let Some(result) = status.metric_results.iter_mut().find(|it| it.name == answer.metric) else { return };
-    // A verdict stands: what comes late does not change it.
-    let known = |last: &Measurement| {
-        // Somebody else has asked meanwhile, or this very answer was stored and nobody was told.
-        last.finished_at.is_some_and(|at| at > answer.asked_at || last.started_at == Some(answer.asked_at))
-    };
-    if result.measurements.last().is_some_and(known) {
+    // Somebody else has measured meanwhile, or this very answer was stored and nobody was told. Clocks do not tell: they
+    // may be set back.
+    if result.count + result.error > answer.number {
         return;
     }
+    // A verdict stands: what comes late does not change it.
     if result.phase.is_completed() || (ending && result.measurements.is_empty()) {
         return;
     }
@@ -199,7 +208,7 @@ fn take_in(rules: &[Rules], status: &mut AnalysisRunStatus, answer: &Answered) {
     }
 }
 
-fn ask_for(metric: &Metric, status: &AnalysisRunStatus, due: Due) -> Option<Ask> {
+fn ask_for(metric: Metric, status: &AnalysisRunStatus, due: Due) -> Option<Ask> {
     let result = status.metric_results.iter().find(|result| result.name == metric.name);
     let last = result.and_then(|result| result.measurements.last());
     let metadata = last.map(|last| last.metadata.clone()).unwrap_or_default();
@@ -212,7 +221,7 @@ fn ask_for(metric: &Metric, status: &AnalysisRunStatus, due: Due) -> Option<Ask>
         Due::Nothing => return None,
     };
     let number = result.map_or(0, |result| result.count + result.error);
-    Some(Ask { metric: metric.clone(), number, about })
+    Some(Ask { metric, number, about })
 }
 
 /// The share of an interval by which the measurements of different runs are spread, so that many that began together do

@@ -1,7 +1,7 @@
 //! From the analysis of a rollout to the spec of its run: templates put together, arguments given, and everything that
 //! can be known to be wrong told before anything is measured.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use serde_json::Value as Json;
 use windlass_api::analysis::{
@@ -9,7 +9,7 @@ use windlass_api::analysis::{
 };
 use windlass_api::rollout_plugin::RolloutAnalysis;
 
-use crate::arguments::{ArgumentError, HIDDEN, fill, merge, values};
+use crate::arguments::{ArgumentError, HIDDEN, fill, merge, named, values};
 use crate::providers;
 use crate::rules::{self, Flaw, Length, Rules};
 use crate::templates::flatten;
@@ -44,7 +44,9 @@ pub fn compose(
     about: About<'_>,
     ends: Ends,
 ) -> Result<AnalysisRunSpec, Vec<String>> {
-    let whole = flatten(&analysis.templates, templates).map_err(|error| vec![error.to_string()])?;
+    let given = analysis.args.iter().filter(|it| it.value.is_some() || it.value_from.is_some());
+    let given: BTreeSet<&str> = given.map(|it| it.name.as_str()).collect();
+    let whole = flatten(&analysis.templates, templates, &given).map_err(|error| vec![error.to_string()])?;
     let (merged, unknown) = merge(&whole.args, &analysis.args);
     if !unknown.is_empty() {
         let declared: Vec<&str> = whole.args.iter().map(|it| it.name.as_str()).collect();
@@ -62,7 +64,7 @@ pub fn compose(
         measurement_retention: [whole.measurement_retention, analysis.measurement_retention.clone()].concat(),
         ..AnalysisRunSpec::default()
     };
-    let rules = prepare(&spec).map_err(|flaws| flaws.iter().map(Flaw::to_string).collect::<Vec<_>>())?;
+    let rules = prepare(&spec).map_err(|unfit| unfit.told())?;
     let endless = rules.iter().filter(|it| ends == Ends::ByItself && it.length == Length::Endless);
     let endless: Vec<String> = endless
         .map(|rules| {
@@ -101,7 +103,16 @@ fn resolve(argument: Argument, about: About<'_>) -> Result<Argument, String> {
 pub fn field_of(object: &Json, path: &str) -> Result<String, String> {
     let mut here = object;
     let missing = || format!("there is no field {path}");
-    for part in path_parts(path).ok_or_else(|| format!("{path:?} is no path of a field"))? {
+    let parts = path_parts(path).ok_or_else(|| format!("{path:?} is no path of a field"))?;
+    if let [metadata, texts, name] = &parts[..]
+        && metadata == "metadata"
+        && ["labels", "annotations"].contains(&texts.as_str())
+    {
+        // One that is not there is empty, as in the downward API.
+        let text = object.get(metadata).and_then(|it| it.get(texts)).and_then(|it| it.get(name));
+        return Ok(text.and_then(Json::as_str).unwrap_or_default().to_owned());
+    }
+    for part in parts {
         here = match here {
             Json::Object(fields) => fields.get(&part).ok_or_else(missing)?,
             Json::Array(items) => {
@@ -142,31 +153,120 @@ fn path_parts(path: &str) -> Option<Vec<String>> {
     (!parts.is_empty()).then_some(parts)
 }
 
+/// Why a run cannot be measured.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Unfit {
+    /// Its arguments do not fit.
+    Arguments(ArgumentError),
+    /// These do not make sense.
+    Flaws(Vec<Flaw>),
+}
+
+impl Unfit {
+    /// Everything that is wrong, each with its field.
+    pub fn told(&self) -> Vec<String> {
+        match self {
+            Self::Arguments(error) => vec![format!("spec.args: {error}")],
+            Self::Flaws(flaws) => flaws.iter().map(ToString::to_string).collect(),
+        }
+    }
+}
+
 /// The metrics of a run with their arguments. Secrets are not known here, and stand there hidden.
-pub fn filled(spec: &AnalysisRunSpec) -> Result<Vec<Metric>, Vec<Flaw>> {
-    let secrets = spec.args.iter().filter(|it| it.value.is_none() && it.value_from.is_some());
-    let hidden: BTreeMap<String, String> = secrets.map(|it| (it.name.clone(), HIDDEN.to_owned())).collect();
-    let flaw = |error: ArgumentError| vec![Flaw { field: "spec.args".to_owned(), what: error.to_string() }];
-    let values = values(&spec.args, &hidden).map_err(flaw)?;
-    let metrics = spec.metrics.iter().map(|metric| fill(metric, &values));
-    metrics.collect::<Result<_, _>>().map_err(flaw)
+pub fn filled(spec: &AnalysisRunSpec) -> Result<Vec<Metric>, ArgumentError> {
+    let values = values(&spec.args, &hidden(&spec.args)?)?;
+    spec.metrics.iter().map(|metric| fill(metric, &values)).collect()
 }
 
 /// How the metrics of a run are measured and judged, or everything that does not make sense. Secrets are not known
-/// here: what is made of them is not looked at.
-pub fn prepare(spec: &AnalysisRunSpec) -> Result<Vec<Rules>, Vec<Flaw>> {
+/// here: what is made of them is not looked at, and no condition may hold one.
+pub fn prepare(spec: &AnalysisRunSpec) -> Result<Vec<Rules>, Unfit> {
     if let Some(why) = &spec.unreadable {
-        return Err(vec![Flaw { field: "spec".to_owned(), what: why.clone() }]);
+        return Err(Unfit::Flaws(vec![Flaw { field: "spec".to_owned(), what: why.clone() }]));
     }
-    let metrics = filled(spec)?;
+    let metrics = filled(spec).map_err(Unfit::Arguments)?;
+    let mut flaws = misfits(&spec.metrics, &spec.args);
     let rules = rules::read(&metrics, &spec.dry_run, &spec.measurement_retention);
-    let mut flaws = rules.as_ref().err().cloned().unwrap_or_default();
+    let mut others = rules.as_ref().err().cloned().unwrap_or_default();
+    // That the placeholder of a secret is no condition goes without saying.
+    others.retain(|other| flaws.iter().all(|flaw| flaw.field != other.field));
+    flaws.append(&mut others);
     for (index, metric) in metrics.iter().enumerate() {
         let field = format!("spec.metrics[{index}].provider");
         flaws.extend(providers::read(&field, &metric.provider).err().into_iter().flatten());
     }
     match rules {
         Ok(rules) if flaws.is_empty() => Ok(rules),
-        _ => Err(flaws),
+        _ => Err(Unfit::Flaws(flaws)),
     }
+}
+
+/// The arguments that are secrets, each with its placeholder.
+fn hidden(arguments: &[Argument]) -> Result<BTreeMap<String, String>, ArgumentError> {
+    let mut hidden = BTreeMap::new();
+    for argument in arguments.iter().filter(|it| it.value.is_none()) {
+        let no_rollout = |from| ArgumentError::NoRollout { name: argument.name.clone(), from };
+        match &argument.value_from {
+            Some(ValueFrom { secret_key_ref: Some(_), .. }) => {
+                hidden.insert(argument.name.clone(), HIDDEN.to_owned());
+            }
+            Some(ValueFrom { field_ref: Some(_), .. }) => return Err(no_rollout("fieldRef")),
+            Some(ValueFrom { pod_template_hash_value: Some(_), .. }) => {
+                return Err(no_rollout("podTemplateHashValue"));
+            }
+            Some(ValueFrom { secret_key_ref: None, field_ref: None, pod_template_hash_value: None })
+            | None => {}
+        }
+    }
+    Ok(hidden)
+}
+
+/// What does not go together in metrics, as they were written: neither their rules nor their providers can see it.
+pub fn misfits(metrics: &[Metric], arguments: &[Argument]) -> Vec<Flaw> {
+    let is_secret = |name: &str| {
+        let argument = arguments.iter().find(|it| it.name == name && it.value.is_none());
+        argument.and_then(|it| it.value_from.as_ref()).is_some_and(|from| from.secret_key_ref.is_some())
+    };
+    let mut flaws = Vec::new();
+    for (index, metric) in metrics.iter().enumerate() {
+        let mut flaw = |field: &str, what: String| {
+            flaws.push(Flaw { field: format!("spec.metrics[{index}].{field}"), what });
+        };
+        let conditions = [
+            ("successCondition", &metric.success_condition),
+            ("failureCondition", &metric.failure_condition),
+        ];
+        for (field, text) in conditions {
+            if let Some(name) = named(text.as_deref().unwrap_or_default()).find(|name| is_secret(name)) {
+                flaw(
+                    field,
+                    format!(
+                        "{{{{args.{name}}}}} comes from a Secret, and everybody sees a condition: give it as a value"
+                    ),
+                );
+            }
+        }
+        let provider = providers::name(&metric.provider).filter(|it| providers::IN_THE_CLUSTER.contains(it));
+        if let (Some(_), Some(provider)) = (&metric.for_each_pod, provider) {
+            let instead = match provider {
+                "job" => "write the job for all of them",
+                _ => "it sees every pod by itself",
+            };
+            flaw(
+                "forEachPod",
+                format!("it is for providers that are asked over HTTP, not for {provider}: {instead}"),
+            );
+        }
+    }
+    flaws
+}
+
+/// A run that belongs to no rollout has no pods to ask for.
+pub fn podless(metrics: &[Metric]) -> Vec<Flaw> {
+    let asked_for_each = metrics.iter().enumerate().filter(|(_, metric)| metric.for_each_pod.is_some());
+    let flaw = |(index, _): (usize, &Metric)| Flaw {
+        field: format!("spec.metrics[{index}].forEachPod"),
+        what: "the run belongs to no rollout, so there are no pods to ask for".to_owned(),
+    };
+    asked_for_each.map(flaw).collect()
 }

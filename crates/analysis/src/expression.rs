@@ -113,6 +113,15 @@ pub struct Environment {
     pub now: Timestamp,
 }
 
+/// What a condition says of a result.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Said {
+    /// Whether it holds.
+    pub holds: bool,
+    /// Whether NaN was compared with something on the way. The language says of that mostly false, which tells nothing.
+    pub met_nan: bool,
+}
+
 /// A compiled expression. Cheap to keep and to run again and again.
 #[derive(Clone, Debug)]
 pub struct Program {
@@ -134,13 +143,14 @@ pub fn compile(text: &str) -> Result<Program, CompileError> {
 impl Program {
     /// The value.
     pub fn run(&self, environment: &Environment) -> Result<Value, EvaluationError> {
-        self.held(environment).map(|held| (*held).clone())
+        self.evaluated(environment).map(|evaluated| (*evaluated.value).clone())
     }
 
     /// Whether the condition holds. A value that is no bool is an error.
-    pub fn holds(&self, environment: &Environment) -> Result<bool, EvaluationError> {
-        match *self.held(environment)? {
-            Value::Bool(value) => Ok(value),
+    pub fn holds(&self, environment: &Environment) -> Result<Said, EvaluationError> {
+        let evaluated = self.evaluated(environment)?;
+        match *evaluated.value {
+            Value::Bool(holds) => Ok(Said { holds, met_nan: evaluated.met_nan }),
             ref other => Err(EvaluationError {
                 position: 0,
                 message: format!("a condition must give true or false, but this one gives {}", other.kind()),
@@ -153,7 +163,10 @@ impl Program {
         self.asks_for_nan
     }
 
-    fn held<'a>(&'a self, environment: &'a Environment) -> Result<evaluate::Held<'a>, EvaluationError> {
+    fn evaluated<'a>(
+        &'a self,
+        environment: &'a Environment,
+    ) -> Result<evaluate::Evaluated<'a>, EvaluationError> {
         let checked = checker::check(&self.written, &Nature::of(&environment.result))?;
         Ok(evaluate::evaluate(&self.folded, environment, checked.strict)?)
     }

@@ -42,7 +42,7 @@ impl From<Reading> for Answer {
 pub struct Question {
     /// The run that asks.
     pub run: RunIdentity,
-    /// The metric; its arguments are not filled in, because some of them are secrets.
+    /// The metric; but for its name its arguments are not filled in, because some of them are secrets.
     pub metric: Metric,
     /// The arguments.
     pub arguments: Vec<Argument>,
@@ -105,6 +105,18 @@ pub struct RunIdentity {
     pub name: String,
     /// Its uid.
     pub uid: String,
+    /// Whose it is.
+    pub owner: Owner,
+}
+
+/// Whose a run is.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Owner {
+    /// A rollout's, which measures its workload with it.
+    Rollout,
+    /// It stands alone.
+    #[default]
+    Nobody,
 }
 
 /// What is asked for.

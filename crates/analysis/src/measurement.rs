@@ -84,7 +84,10 @@ fn judge_pods(
 ) -> Judged {
     let one = |(pod, value): (&String, &Result<Value, String>)| {
         let judgement = match value {
-            Ok(value) => judge(conditions, value, now),
+            Ok(value) => match conditions.of_pod(pod) {
+                Ok(conditions) => judge(&conditions, value, now),
+                Err(error) => Judgement { phase: Phase::Error, message: error },
+            },
             Err(error) => Judgement { phase: Phase::Error, message: error.clone() },
         };
         (pod.clone(), judgement)

@@ -43,7 +43,7 @@ const OVER_HTTP: [(&str, Reader); 7] = [
     ("influxdb", influxdb::read),
 ];
 /// The providers that a cluster answers by itself.
-const IN_THE_CLUSTER: [&str; 2] = ["job", "kubernetes"];
+pub(crate) const IN_THE_CLUSTER: [&str; 2] = ["job", "kubernetes"];
 /// Those that Argo Rollouts has besides.
 const NOT_SERVED: [&str; 4] = ["wavefront", "skywalking", "kayenta", "plugin"];
 
@@ -87,7 +87,9 @@ pub fn read(field: &str, provider: &Json) -> Result<Settings, Vec<Flaw>> {
         return Fields::read(&field, settings, read).map(Settings::Http);
     }
     match name.as_str() {
-        "job" => return Ok(Settings::Job(settings.clone())),
+        "job" => {
+            return Fields::read(&field, settings, job).map(|()| Settings::Job(settings.clone()));
+        }
         "kubernetes" => {
             let read = Fields::read(&field, settings, kubernetes::read);
             return read.map(|it| Settings::Kubernetes(Box::new(it)));
@@ -100,6 +102,12 @@ pub fn read(field: &str, provider: &Json) -> Result<Settings, Vec<Flaw>> {
     let meant = did_you_mean(name, &served()).map(|meant| format!(" (did you mean {meant}?)"));
     let there_are = served().join(", ");
     flaw(&field, format!("there is no provider {name}{}; there are {there_are}", meant.unwrap_or_default()))
+}
+
+/// What a Job needs at least: the rest of it is for the API server to judge.
+fn job(fields: &mut Fields<'_>) {
+    fields.optional_object("metadata");
+    fields.needed_object(&["spec", "template", "spec"]);
 }
 
 /// The names of all providers that are served.

@@ -1,6 +1,7 @@
 //! How the metrics of a run are measured and judged, read from what a person wrote. What does not make sense is told
 //! here, field by field, before anything is measured.
 
+use std::borrow::Cow;
 use std::collections::BTreeSet;
 
 use jiff::SignedDuration;
@@ -9,6 +10,7 @@ use regex::Regex;
 use windlass_api::analysis::{DryRun, MeasurementRetention, Metric};
 use windlass_api::go_duration;
 
+use crate::arguments::fill_text_for_pod;
 use crate::expression::{self, Program};
 
 /// How many measurements of a metric are kept, unless somebody says otherwise.
@@ -51,6 +53,8 @@ pub struct Rules {
     pub dry_run: bool,
     /// How many measurements are kept.
     pub kept: usize,
+    /// It is asked once for each pod.
+    pub for_each_pod: bool,
 }
 
 /// How many measurements are made.
@@ -74,10 +78,38 @@ pub struct Conditions {
 /// An expression, as it was written and compiled.
 #[derive(Clone, Debug)]
 pub struct Condition {
-    /// As it was written.
+    /// As it was written. Of a metric that is asked for each pod it may name the pod.
     pub text: String,
-    /// Compiled.
+    /// Compiled; one that names the pod with a pod that is none.
     pub program: Program,
+    /// The metric that it judges.
+    metric: String,
+}
+
+impl Condition {
+    /// Judges the values of one pod.
+    fn of_pod(&self, pod: &str) -> Result<Self, String> {
+        let text = fill_text_for_pod(&self.metric, &self.text, pod).map_err(|error| error.to_string())?;
+        let program =
+            expression::compile(&text).map_err(|error| format!("{text:?} is no condition: {error}"))?;
+        Ok(Self { text, program, metric: self.metric.clone() })
+    }
+}
+
+impl Conditions {
+    /// What the values of one pod are judged by.
+    pub fn of_pod(&self, pod: &str) -> Result<Cow<'_, Self>, String> {
+        let both = [&self.success, &self.failure];
+        if !both.into_iter().flatten().any(|condition| names_the_pod(&condition.text)) {
+            return Ok(Cow::Borrowed(self));
+        }
+        let one = |condition: &Option<Condition>| condition.as_ref().map(|it| it.of_pod(pod)).transpose();
+        Ok(Cow::Owned(Self { success: one(&self.success)?, failure: one(&self.failure)? }))
+    }
+}
+
+fn names_the_pod(text: &str) -> bool {
+    text.contains("{{")
 }
 
 /// Reads the rules of all metrics, whose arguments are filled in; or everything that does not make sense.
@@ -123,6 +155,9 @@ impl Reader {
             self.flaw(&field("name"), "a metric needs a name".to_owned());
         }
         let interval = self.duration(&field("interval"), metric.interval.as_deref());
+        if interval.is_some_and(|interval| interval.is_zero()) {
+            self.flaw(&field("interval"), "0 would ask without a pause: write 1s or more".to_owned());
+        }
         let initial_delay = self.duration(&field("initialDelay"), metric.initial_delay.as_deref());
         let count = self.number(&field("count"), metric.count.as_ref(), 0).unwrap_or(0);
         let failure_limit =
@@ -162,8 +197,16 @@ impl Reader {
                 (None, Some(_)) => Length::Endless,
             },
             conditions: Conditions {
-                success: self.condition(&field("successCondition"), metric.success_condition.as_deref()),
-                failure: self.condition(&field("failureCondition"), metric.failure_condition.as_deref()),
+                success: self.condition(
+                    &field("successCondition"),
+                    metric,
+                    metric.success_condition.as_deref(),
+                ),
+                failure: self.condition(
+                    &field("failureCondition"),
+                    metric,
+                    metric.failure_condition.as_deref(),
+                ),
             },
             failure_limit: u32::try_from(failure_limit).ok(),
             inconclusive_limit: u32::try_from(inconclusive_limit).unwrap_or_default(),
@@ -173,6 +216,7 @@ impl Reader {
             consecutive_success_limit: positive(consecutive_success_limit),
             dry_run: false,
             kept: KEPT,
+            for_each_pod: metric.for_each_pod.is_some(),
         }
     }
 
@@ -203,12 +247,22 @@ impl Reader {
         None
     }
 
-    fn condition(&mut self, field: &str, text: Option<&str>) -> Option<Condition> {
+    fn condition(&mut self, field: &str, metric: &Metric, text: Option<&str>) -> Option<Condition> {
+        /// As a pod of a StatefulSet is called.
+        const SOME_POD: &str = "pod-0";
         let text = text.filter(|text| !text.trim().is_empty())?;
-        match expression::compile(text) {
-            Ok(program) => Some(Condition { text: text.to_owned(), program }),
-            Err(error) => {
-                self.flaw(field, format!("{text:?} is no condition: {error}"));
+        let filled = if metric.for_each_pod.is_some() && names_the_pod(text) {
+            fill_text_for_pod(&metric.name, text, SOME_POD).map_err(|error| error.to_string())
+        } else {
+            Ok(text.to_owned())
+        };
+        let compiled = filled.and_then(|filled| {
+            expression::compile(&filled).map_err(|error| format!("{text:?} is no condition: {error}"))
+        });
+        match compiled {
+            Ok(program) => Some(Condition { text: text.to_owned(), program, metric: metric.name.clone() }),
+            Err(what) => {
+                self.flaw(field, what);
                 None
             }
         }
@@ -217,30 +271,27 @@ impl Reader {
     fn dry_runs(&mut self, rows: &[DryRun], rules: &mut [Rules]) {
         for (index, row) in rows.iter().enumerate() {
             let field = format!("spec.dryRun[{index}].metricName");
+            self.once(&field, &row.metric_name, rows[..index].iter().map(|row| &row.metric_name));
             for rule in self.matching(&field, &row.metric_name, rules) {
-                if rule.dry_run {
-                    let what = format!("metric {:?} is meant by two rules of dryRun: keep one", rule.name);
-                    self.flaws.push(Flaw { field: field.clone(), what });
-                }
                 rule.dry_run = true;
             }
         }
     }
 
     fn retentions(&mut self, rows: &[MeasurementRetention], rules: &mut [Rules]) {
-        let mut meant = BTreeSet::new();
         for (index, row) in rows.iter().enumerate() {
             let field = format!("spec.measurementRetention[{index}].metricName");
+            self.once(&field, &row.metric_name, rows[..index].iter().map(|row| &row.metric_name));
             for rule in self.matching(&field, &row.metric_name, rules) {
-                if !meant.insert(rule.name.clone()) {
-                    let what = format!(
-                        "metric {:?} is meant by two rules of measurementRetention: keep one",
-                        rule.name
-                    );
-                    self.flaws.push(Flaw { field: field.clone(), what });
-                }
                 rule.kept = usize::try_from(row.limit).ok().filter(|limit| *limit > 0).unwrap_or(KEPT);
             }
+        }
+    }
+
+    /// The same pattern twice is a slip. Several may meet in one metric: the last one that says something wins.
+    fn once<'a>(&mut self, field: &str, pattern: &str, mut before: impl Iterator<Item = &'a String>) {
+        if before.any(|known| known == pattern) {
+            self.flaw(field, format!("there are two rules for {pattern:?}: keep one"));
         }
     }
 

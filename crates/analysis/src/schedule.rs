@@ -9,6 +9,9 @@ use crate::verdict::is_ending;
 /// How soon a measurement that failed to give a value is tried again.
 pub const TRY_AGAIN: SignedDuration = SignedDuration::from_secs(10);
 
+/// How far two clocks of a cluster may be apart. A moment further ahead means that ours was set back.
+const CLOCKS_DIFFER: SignedDuration = SignedDuration::from_secs(10);
+
 /// What a metric needs.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Due {
@@ -63,6 +66,8 @@ pub fn agenda(
         let result = status.metric_results.iter().find(|it| it.name == rules.name);
         let due = due(rules, result, started_at, ending);
         match due {
+            // The time that has passed since then is not known: better too early than silent.
+            Due::Measure(_) if is_set_back(result, now) => present.push((index, Due::Measure(now))),
             Due::Measure(at) | Due::Resume(at) if at > now => {
                 next = Some(next.map_or(at, |next| next.min(at)));
             }
@@ -71,6 +76,12 @@ pub fn agenda(
         }
     }
     (present, next)
+}
+
+/// Whether the last measurement ended in the future: the clock was set back since.
+fn is_set_back(result: Option<&MetricResult>, now: Timestamp) -> bool {
+    let ended = result.and_then(|result| result.measurements.last()?.finished_at);
+    ended.is_some_and(|ended| ended.duration_since(now) > CLOCKS_DIFFER)
 }
 
 /// When a finished run is to be deleted.

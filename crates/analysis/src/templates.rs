@@ -2,7 +2,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use windlass_api::analysis::{AnalysisTemplateSpec, Argument, TemplateReference};
+use windlass_api::analysis::{AnalysisTemplateSpec, Argument, TemplateReference, ValueFrom};
 
 /// Why templates cannot be put together.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
@@ -19,12 +19,14 @@ pub enum TemplateError {
     /// Two metrics have the same name.
     #[error("two metrics are named {0:?}: rename one of them")]
     SameMetric(String),
-    /// Two templates give an argument different values.
-    #[error("argument {name:?} has two values, {one:?} and {other:?}: give it one")]
-    TwoValues {
+    /// Two templates say differently where an argument comes from. Of a Secret its name is told, not its value.
+    #[error(
+        "argument {name:?} comes from two sources, {one} and {other}: give it one, where the templates are used"
+    )]
+    TwoSources {
         /// The argument.
         name: String,
-        /// One value.
+        /// One source, in words.
         one: String,
         /// The other.
         other: String,
@@ -59,12 +61,14 @@ pub fn closure(
     met
 }
 
-/// Puts templates together: all metrics, arguments and rules of them and of those they refer to.
+/// Puts templates together: all metrics, arguments and rules of them and of those they refer to. About arguments that are
+/// `given`, by name, templates need not agree.
 pub fn flatten(
     wanted: &[TemplateReference],
     known: &BTreeMap<TemplateReference, AnalysisTemplateSpec>,
+    given: &BTreeSet<&str>,
 ) -> Result<AnalysisTemplateSpec, TemplateError> {
-    let mut flat = Flat { known, whole: AnalysisTemplateSpec::default(), taken: BTreeSet::new() };
+    let mut flat = Flat { known, given, whole: AnalysisTemplateSpec::default(), taken: BTreeSet::new() };
     for template in wanted {
         flat.take(template, &mut Vec::new())?;
     }
@@ -77,6 +81,7 @@ pub fn flatten(
 
 struct Flat<'a> {
     known: &'a BTreeMap<TemplateReference, AnalysisTemplateSpec>,
+    given: &'a BTreeSet<&'a str>,
     whole: AnalysisTemplateSpec,
     taken: BTreeSet<TemplateReference>,
 }
@@ -115,27 +120,33 @@ impl Flat<'_> {
         Ok(())
     }
 
-    /// One argument for all templates that declare it. A value wins over none.
+    /// One argument for all templates that declare it. A source wins over none.
     fn argument(&mut self, argument: &Argument) -> Result<(), TemplateError> {
         let Some(known) = self.whole.args.iter_mut().find(|it| it.name == argument.name) else {
             self.whole.args.push(argument.clone());
             return Ok(());
         };
-        match (&known.value, &argument.value) {
-            (Some(one), Some(other)) if one != other => Err(TemplateError::TwoValues {
-                name: argument.name.clone(),
-                one: one.clone(),
-                other: other.clone(),
-            }),
-            (None, Some(_)) if known.value_from.is_none() => {
-                *known = argument.clone();
-                Ok(())
+        match (source(known), source(argument)) {
+            (Some(one), Some(other)) if one != other && !self.given.contains(argument.name.as_str()) => {
+                Err(TemplateError::TwoSources { name: argument.name.clone(), one, other })
             }
-            (None, None) if known.value_from.is_none() => {
-                known.value_from.clone_from(&argument.value_from);
+            (None, Some(_)) => {
+                *known = argument.clone();
                 Ok(())
             }
             _ => Ok(()),
         }
     }
+}
+
+/// Where an argument comes from, in words.
+fn source(argument: &Argument) -> Option<String> {
+    if let Some(value) = &argument.value {
+        return Some(format!("the value {value:?}"));
+    }
+    let ValueFrom { secret_key_ref, field_ref, pod_template_hash_value } = argument.value_from.as_ref()?;
+    let secret = secret_key_ref.as_ref().map(|it| format!("key {:?} of the Secret {:?}", it.key, it.name));
+    let field = || field_ref.as_ref().map(|it| format!("the field {}", it.field_path));
+    let revision = || pod_template_hash_value.as_ref().map(|which| format!("the revision {which}"));
+    secret.or_else(field).or_else(revision)
 }

@@ -4,7 +4,7 @@
 use jiff::Timestamp;
 use windlass_api::analysis::{AnalysisRunStatus, Measurement, MetricResult, Phase, RunSummary};
 
-use crate::expression::{Environment, Value};
+use crate::expression::{Environment, Said, Value};
 use crate::rules::{Condition, Conditions, Length, Rules};
 
 /// What a value is, and why, in words.
@@ -19,12 +19,14 @@ pub struct Judgement {
 /// Judges one value.
 ///
 /// Without conditions every value is good. With one of them the value is good or bad; with both it may be neither, and
-/// bad wins. A value that has NaN in it is neither, unless a condition asks for NaN itself: upstream's comparison with
-/// NaN is false, and would revert a healthy workload that nobody used.
+/// bad wins. A value that has NaN in it is neither, and so is one of which a condition makes NaN, as of zero divided by
+/// zero, unless a condition asks for NaN itself: upstream's comparison with NaN is false, and would revert a healthy
+/// workload that nobody used. A failureCondition that holds without having met NaN stands.
 pub fn judge(conditions: &Conditions, value: &Value, now: Timestamp) -> Judgement {
     let asks = |condition: &Option<Condition>| condition.as_ref().is_some_and(|it| it.program.asks_for_nan());
     let judged = conditions.success.is_some() || conditions.failure.is_some();
-    if judged && has_nan(value) && !asks(&conditions.success) && !asks(&conditions.failure) {
+    let handled = asks(&conditions.success) || asks(&conditions.failure);
+    if judged && value.has_nan() && !handled {
         let message = "the value is NaN: no condition can judge it; handle it with isNaN(…)".to_owned();
         return Judgement { phase: Phase::Inconclusive, message };
     }
@@ -43,6 +45,16 @@ pub fn judge(conditions: &Conditions, value: &Value, now: Timestamp) -> Judgemen
     };
     let text =
         |condition: &Option<Condition>| condition.as_ref().map(|it| it.text.clone()).unwrap_or_default();
+    let is_bad = failure.is_some_and(|said| said.holds && !said.met_nan);
+    if !handled && !is_bad {
+        let met = |said: Option<Said>| said.is_some_and(|said| said.met_nan);
+        let condition = if met(failure) { &conditions.failure } else { &conditions.success };
+        if met(failure) || met(success) {
+            let message = format!("{:?} compares NaN: handle it with isNaN(…)", text(condition));
+            return Judgement { phase: Phase::Inconclusive, message };
+        }
+    }
+    let (failure, success) = (failure.map(|said| said.holds), success.map(|said| said.holds));
     let (phase, message) = match (failure, success) {
         (Some(true), _) => {
             (Phase::Failed, format!("failureCondition {:?} is true", text(&conditions.failure)))
@@ -70,20 +82,6 @@ fn could_not_judge(condition: &Condition, value: &Value, error: &str) -> Judgeme
         format!("{:?} could not be evaluated: {error}", condition.text)
     };
     Judgement { phase: Phase::Error, message }
-}
-
-fn has_nan(value: &Value) -> bool {
-    match value {
-        Value::Float(number) => number.is_nan(),
-        Value::List(items) => items.iter().any(has_nan),
-        Value::Nil
-        | Value::Bool(_)
-        | Value::Integer(_)
-        | Value::Text(_)
-        | Value::Map(_)
-        | Value::Moment(_)
-        | Value::Duration(_) => false,
-    }
 }
 
 /// Adds a finished measurement to what is known of its metric.
@@ -155,17 +153,45 @@ pub enum Cause {
         /// So many good ones in a row were wanted.
         wanted: u32,
     },
-    /// It was ended before any measurement gave a value.
+    /// Somebody ended it before any measurement gave a value.
     NothingMeasured,
 }
 
-/// What a metric is now, and why if it is not good. `ending`: nothing is measured any more.
-pub fn assess(rules: &Rules, result: &MetricResult, ending: bool) -> (Phase, Option<Cause>) {
+/// Whether a run goes on measuring.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Ending {
+    /// It does.
+    No,
+    /// A metric has decided, and ends the others.
+    Decided,
+    /// Somebody ended it.
+    Asked,
+}
+
+impl Ending {
+    fn of(terminate: bool, results: &[MetricResult]) -> Self {
+        let decides =
+            |it: &MetricResult| !it.dry_run && it.phase.is_completed() && it.phase != Phase::Successful;
+        match (results.iter().any(decides), terminate) {
+            (true, _) => Self::Decided,
+            (false, true) => Self::Asked,
+            (false, false) => Self::No,
+        }
+    }
+
+    /// Whether nothing is measured any more.
+    pub fn is_near(self) -> bool {
+        self != Self::No
+    }
+}
+
+/// What a metric is now, and why if it is not good.
+pub fn assess(rules: &Rules, result: &MetricResult, ending: Ending) -> (Phase, Option<Cause>) {
     if result.phase.is_completed() {
         return (result.phase, None);
     }
     let Some(last) = result.measurements.last() else {
-        return (if ending { Phase::Successful } else { Phase::Pending }, None);
+        return (if ending.is_near() { Phase::Successful } else { Phase::Pending }, None);
     };
     if last.finished_at.is_none() {
         return (Phase::Running, None);
@@ -188,10 +214,13 @@ pub fn assess(rules: &Rules, result: &MetricResult, ending: bool) -> (Phase, Opt
         };
     }
     match ending {
-        false => (Phase::Running, None),
-        // Upstream calls it good; then a check that never worked has passed.
-        true if result.count == 0 && result.error > 0 => (Phase::Error, Some(Cause::NothingMeasured)),
-        true => (Phase::Successful, None),
+        Ending::No => (Phase::Running, None),
+        // Upstream calls it good; then a check that never worked has passed. Where another metric has decided, though,
+        // errors that were to be borne must not make the verdict worse.
+        Ending::Asked if result.count == 0 && result.error > 0 => {
+            (Phase::Error, Some(Cause::NothingMeasured))
+        }
+        Ending::Asked | Ending::Decided => (Phase::Successful, None),
     }
 }
 
@@ -210,7 +239,7 @@ fn beyond_a_limit(rules: &Rules, result: &MetricResult) -> Option<(Phase, Option
 }
 
 /// The words for a metric that ended badly.
-pub fn words(result: &MetricResult, phase: Phase, cause: Cause) -> String {
+pub fn words(rules: &Rules, result: &MetricResult, phase: Phase, cause: Cause) -> String {
     let due = match cause {
         Cause::Failures { seen, limit } => format!("failed ({seen}) > failureLimit ({limit})"),
         Cause::Inconclusive { seen, limit } => format!("inconclusive ({seen}) > inconclusiveLimit ({limit})"),
@@ -232,16 +261,19 @@ pub fn words(result: &MetricResult, phase: Phase, cause: Cause) -> String {
     };
     let about = result.measurements.iter().rev().find(|it| meant.is_none_or(|phase| it.phase == phase));
     if let Some(measurement) = about {
-        words += &last_words(measurement);
+        words += &last_words(rules, measurement);
     }
     words
 }
 
-fn last_words(measurement: &Measurement) -> String {
-    match (measurement.phase, measurement.message.is_empty()) {
-        (Phase::Error, false) => format!(": \"Error Message: {}\"", measurement.message),
+fn last_words(rules: &Rules, Measurement { phase, value, message, .. }: &Measurement) -> String {
+    // Of several pods the message names the bad one with its value; those of all of them would bury it.
+    let telling = !value.is_empty() && !rules.for_each_pod;
+    match (phase, message.is_empty()) {
         (_, true) => String::new(),
-        (_, false) => format!(": value {}: {}", measurement.value, measurement.message),
+        (Phase::Error, false) => format!(": \"Error Message: {message}\""),
+        (_, false) if telling => format!(": value {value}: {message}"),
+        (_, false) => format!(": {message}"),
     }
 }
 
@@ -260,14 +292,15 @@ pub struct RunVerdict {
 
 /// Whether the run is ending: somebody ended it, or a metric that decides is not good.
 pub fn is_ending(terminate: bool, results: &[MetricResult]) -> bool {
-    terminate
-        || results.iter().any(|it| !it.dry_run && it.phase.is_completed() && it.phase != Phase::Successful)
+    Ending::of(terminate, results).is_near()
 }
 
-/// Puts the phases of all metrics together. `terminate`: somebody ended it.
-pub fn conclude(results: &[MetricResult], terminate: bool) -> RunVerdict {
-    let deciding = || results.iter().filter(|it| !it.dry_run);
-    let open = results.iter().any(|it| !it.phase.is_completed());
+/// Puts the phases of all metrics together; one that the run does not have any more says nothing. `terminate`: somebody
+/// ended it.
+pub fn conclude(rules: &[Rules], results: &[MetricResult], terminate: bool) -> RunVerdict {
+    let results = || results.iter().filter(|it| rules.iter().any(|rules| rules.name == it.name));
+    let deciding = || results().filter(|it| !it.dry_run);
+    let open = results().any(|it| !it.phase.is_completed());
     let worst = deciding().map(|it| it.phase).max().unwrap_or(Phase::Successful);
     let phase = if open { Phase::Running } else { worst };
     let message = if open {
@@ -279,7 +312,7 @@ pub fn conclude(results: &[MetricResult], terminate: bool) -> RunVerdict {
     } else {
         String::new()
     };
-    let dry: Vec<&MetricResult> = results.iter().filter(|it| it.dry_run).collect();
+    let dry: Vec<&MetricResult> = results().filter(|it| it.dry_run).collect();
     RunVerdict {
         phase,
         message,
@@ -306,27 +339,30 @@ fn summary<'a>(results: impl Iterator<Item = &'a MetricResult>) -> RunSummary {
 /// Brings the status of a run up to date with what was measured: first the metrics, then, because one that is not good
 /// ends the others, the metrics again, then the run.
 pub fn settle(rules: &[Rules], status: &mut AnalysisRunStatus, terminate: bool, now: Timestamp) {
-    for ending in [false, true] {
-        if ending && !is_ending(terminate, &status.metric_results) {
-            break;
-        }
-        for rules in rules {
-            let Some(result) = status.metric_results.iter_mut().find(|it| it.name == rules.name) else {
-                continue;
-            };
-            let (phase, cause) = assess(rules, result, ending);
-            if let Some(cause) = cause {
-                result.message = words(result, phase, cause);
-            }
-            result.phase = phase;
-        }
+    assess_all(rules, status, Ending::No);
+    let ending = Ending::of(terminate, &status.metric_results);
+    if ending.is_near() {
+        assess_all(rules, status, ending);
     }
-    let verdict = conclude(&status.metric_results, terminate);
+    let verdict = conclude(rules, &status.metric_results, terminate);
     status.phase = verdict.phase;
     status.message = verdict.message;
     status.run_summary = Some(verdict.run_summary);
     status.dry_run_summary = verdict.dry_run_summary;
     if status.phase.is_completed() && status.completed_at.is_none() {
         status.completed_at = Some(now);
+    }
+}
+
+fn assess_all(rules: &[Rules], status: &mut AnalysisRunStatus, ending: Ending) {
+    for rules in rules {
+        let Some(result) = status.metric_results.iter_mut().find(|it| it.name == rules.name) else {
+            continue;
+        };
+        let (phase, cause) = assess(rules, result, ending);
+        if let Some(cause) = cause {
+            result.message = words(rules, result, phase, cause);
+        }
+        result.phase = phase;
     }
 }

@@ -24,7 +24,8 @@ fn spec() -> AnalysisRunSpec {
 
 fn bad(asked_at: Timestamp, answered_at: Timestamp) -> Answered {
     let measured = Measured { value: Value::Float(0.9), metadata: BTreeMap::new() };
-    Answered { metric: "errors".to_owned(), asked_at, answered_at, answer: Reading::Value(measured).into() }
+    let answer = Reading::Value(measured).into();
+    Answered { metric: "errors".to_owned(), number: 0, asked_at, answered_at, answer }
 }
 
 fn looked(status: &AnalysisRunStatus, answers: &[Answered], now: Timestamp) -> AnalysisRunStatus {

@@ -7,14 +7,14 @@ use jiff::{SignedDuration, Timestamp};
 use serde_json::json;
 use windlass_analysis::attend::{Answered, Attended, News, attend};
 use windlass_analysis::expression::Value;
-use windlass_analysis::gauge::{About, Answer, Measured, Reading, RunIdentity};
+use windlass_analysis::gauge::{About, Answer, Measured, Owner, Reading, RunIdentity};
 use windlass_api::analysis::{AnalysisRunSpec, AnalysisRunStatus, Metric, Phase};
 
 /// A run under test: what is stored of it, what is on its way, and the time.
 struct Run {
     spec: AnalysisRunSpec,
     status: AnalysisRunStatus,
-    open: BTreeMap<String, Timestamp>,
+    open: BTreeMap<String, (Timestamp, u32)>,
     answers: Vec<Answered>,
     now: Timestamp,
     job_is_over: bool,
@@ -41,8 +41,12 @@ fn metric(name: &str, more: &serde_json::Value) -> serde_json::Value {
 
 impl Run {
     fn look(&mut self) -> Attended {
-        let identity =
-            RunIdentity { namespace: "data".to_owned(), name: "run".to_owned(), uid: "1-2-3".to_owned() };
+        let identity = RunIdentity {
+            namespace: "data".to_owned(),
+            name: "run".to_owned(),
+            uid: "1-2-3".to_owned(),
+            owner: Owner::Nobody,
+        };
         let asked: BTreeSet<String> = self.open.keys().cloned().collect();
         let over = |_: &BTreeMap<String, String>| self.job_is_over;
         let obstacle = |_: &Metric| self.obstacle.clone();
@@ -55,15 +59,15 @@ impl Run {
             return self.look();
         }
         for ask in &attended.ask {
-            self.open.insert(ask.metric.name.clone(), self.now);
+            self.open.insert(ask.metric.name.clone(), (self.now, ask.number));
         }
         attended
     }
 
     fn answer(&mut self, metric: &str, reading: Reading) {
-        let asked_at = self.open.remove(metric).unwrap();
-        let answer = Answer::from(reading);
-        self.answers.push(Answered { metric: metric.to_owned(), asked_at, answered_at: self.now, answer });
+        let (asked_at, number) = self.open.remove(metric).unwrap();
+        let (metric, answered_at, answer) = (metric.to_owned(), self.now, Answer::from(reading));
+        self.answers.push(Answered { metric, number, asked_at, answered_at, answer });
     }
 
     /// What is asked now, after letting so much time pass.
@@ -101,6 +105,21 @@ fn a_run_measures_as_often_as_it_should_and_ends() {
 }
 
 #[test]
+fn a_metric_is_known_by_its_name_with_the_arguments_filled_in() {
+    let metrics = [metric("{{args.service}}-errors", &json!({"interval": "10s", "count": 2}))];
+    let mut run = run(json!({"metrics": metrics, "args": [{"name": "service", "value": "db"}]}));
+    run.look();
+    assert_eq!(run.after(1), ["db-errors"]);
+    assert!(run.after(3).is_empty(), "one question at a time");
+    run.answer("db-errors", value(0.01));
+    assert!(run.after(0).is_empty(), "the answer counts");
+    assert_eq!(run.after(10), ["db-errors"]);
+    run.answer("db-errors", value(0.02));
+    run.look();
+    assert_eq!((run.status.phase, run.status.metric_results.len()), (Phase::Successful, 1));
+}
+
+#[test]
 fn a_bad_value_ends_the_run_and_what_comes_late_changes_nothing() {
     let metrics = [metric("errors", &json!({})), metric("latency", &json!({}))];
     let mut run = run(json!({"metrics": metrics}));
@@ -131,6 +150,22 @@ fn an_answer_that_somebody_else_has_stored_meanwhile_is_not_counted_twice() {
 }
 
 #[test]
+fn a_clock_that_is_set_back_silences_no_metric() {
+    let mut run = run(json!({"metrics": [metric("errors", &json!({"interval": "1m"}))]}));
+    run.look();
+    run.after(1);
+    run.answer("errors", value(0.01));
+    assert!(run.after(0).is_empty());
+    assert_eq!(run.after(-3600), ["errors"], "at once, not an hour later");
+    run.now += SignedDuration::from_secs(1);
+    run.answer("errors", value(0.02));
+    assert!(run.after(0).is_empty());
+    assert_eq!(run.status.metric_results[0].count, 2, "and its answer counts");
+    assert!(run.after(59).is_empty());
+    assert_eq!(run.after(1), ["errors"]);
+}
+
+#[test]
 fn a_run_that_makes_no_sense_is_over_before_anything_is_asked() {
     let mut run = run(
         json!({"metrics": [metric("errors", &json!({"successCondition": "result <", "count": "many"}))]}),
@@ -147,6 +182,37 @@ fn a_run_that_makes_no_sense_is_over_before_anything_is_asked() {
 }
 
 #[test]
+fn a_run_whose_arguments_cannot_be_resolved_says_so_in_the_words_that_users_know() {
+    let rows = [
+        (json!({"name": "host"}), "args.host was not resolved: give it a value"),
+        (
+            json!({"name": "host", "valueFrom": {"fieldRef": {"fieldPath": "metadata.name"}}}),
+            "args.host was not resolved: fieldRef is about a rollout, and this run belongs to none",
+        ),
+        (
+            json!({"name": "host", "valueFrom": {"podTemplateHashValue": "Latest"}}),
+            "args.host was not resolved: podTemplateHashValue is about a rollout, and this run belongs to none",
+        ),
+    ];
+    for (argument, told) in rows {
+        let mut run = run(json!({"metrics": [metric("errors", &json!({}))], "args": [argument]}));
+        assert!(run.look().ask.is_empty());
+        assert_eq!(run.status.phase, Phase::Error);
+        let message = &run.status.message;
+        assert!(message.starts_with(&format!("Unable to resolve metric arguments: {told}")), "{message}");
+    }
+}
+
+#[test]
+fn a_run_that_stands_alone_has_no_pods_to_ask_for() {
+    let mut run = run(json!({"metrics": [metric("lag", &json!({"forEachPod": {}}))]}));
+    assert!(run.look().ask.is_empty());
+    let told = "Analysis spec invalid: spec.metrics[0].forEachPod: the run belongs to no rollout, so there are \
+                no pods to ask for";
+    assert_eq!((run.status.phase, run.status.message.as_str()), (Phase::Error, told));
+}
+
+#[test]
 fn a_run_that_is_ended_asks_nothing_more_and_is_over() {
     let mut run = run(json!({"metrics": [metric("errors", &json!({"interval": "10s"}))]}));
     run.after(1);
@@ -158,7 +224,9 @@ fn a_run_that_is_ended_asks_nothing_more_and_is_over() {
 
 #[test]
 fn a_measurement_that_takes_longer_is_asked_after_when_its_time_comes_or_it_is_told_over() {
-    let mut run = run(json!({"metrics": [{"name": "smoke", "provider": {"job": {"spec": {}}}}]}));
+    let mut run = run(
+        json!({"metrics": [{"name": "smoke", "provider": {"job": {"spec": {"template": {"spec": {}}}}}}]}),
+    );
     run.look();
     let metadata = BTreeMap::from([("job-name".to_owned(), "smoke.1".to_owned())]);
     let at = run.now + SignedDuration::from_secs(30);
@@ -177,7 +245,9 @@ fn a_measurement_that_takes_longer_is_asked_after_when_its_time_comes_or_it_is_t
 
 #[test]
 fn a_measurement_that_takes_longer_is_ended_with_its_run() {
-    let mut run = run(json!({"metrics": [{"name": "smoke", "provider": {"job": {"spec": {}}}}]}));
+    let mut run = run(
+        json!({"metrics": [{"name": "smoke", "provider": {"job": {"spec": {"template": {"spec": {}}}}}}]}),
+    );
     run.look();
     let at = run.now + SignedDuration::from_secs(30);
     run.answer("smoke", Reading::Later { at, metadata: BTreeMap::new() });

@@ -73,7 +73,35 @@ fn whatever_is_wrong_is_told_before_anything_is_measured() {
         metric.as_object_mut().unwrap().extend(more.as_object().unwrap().clone());
         json!({"metrics": [metric]})
     };
-    let rows: [(&str, Value, Value); 9] = [
+    let secret =
+        json!([{"name": "limit", "valueFrom": {"secretKeyRef": {"name": "limits", "key": "errors"}}}]);
+    let with_secret = |field: &str| {
+        let mut template = one(json!({field: "result < {{ args.limit }}"}));
+        template["args"] = secret.clone();
+        template
+    };
+    let per_pod = |provider: Value| one(json!({"forEachPod": {}, "provider": provider}));
+    let rows: [(&str, Value, Value); 13] = [
+        (
+            "spec.metrics[0].successCondition: {{args.limit}} comes from a Secret, and everybody sees a condition",
+            with_secret("successCondition"),
+            json!({}),
+        ),
+        (
+            "spec.metrics[0].failureCondition: {{args.limit}} comes from a Secret",
+            with_secret("failureCondition"),
+            json!({}),
+        ),
+        (
+            "spec.metrics[0].forEachPod: it is for providers that are asked over HTTP, not for job",
+            per_pod(json!({"job": {"spec": {"template": {"spec": {}}}}})),
+            json!({}),
+        ),
+        (
+            "spec.metrics[0].forEachPod: it is for providers that are asked over HTTP, not for kubernetes",
+            per_pod(json!({"kubernetes": {"expression": "pods.size()"}})),
+            json!({}),
+        ),
         ("does not exist", json!({}), json!({"templates": [{"templateName": "nobody"}]})),
         ("in a circle: errors -> errors", json!({"templates": [{"templateName": "errors"}]}), json!({})),
         (
@@ -104,7 +132,21 @@ fn whatever_is_wrong_is_told_before_anything_is_measured() {
         }
         let problems = composed(analysis, &known, Ends::ByItself).unwrap_err();
         assert!(problems.iter().any(|problem| problem.contains(told)), "{told}: {problems:?}");
+        let without_a_doubt = problems.iter().all(|problem| !problem.contains("*****"));
+        assert!(without_a_doubt, "a placeholder says nothing: {problems:?}");
     }
+}
+
+#[test]
+fn a_value_that_the_rollout_gives_in_place_of_a_secret_may_stand_in_a_condition() {
+    let template = json!({
+        "args": [{"name": "limit", "valueFrom": {"secretKeyRef": {"name": "limits", "key": "errors"}}}],
+        "metrics": [{"name": "errors", "successCondition": "result < {{args.limit}}",
+                     "provider": {"web": {"url": "http://metrics/"}}}],
+    });
+    let known = templates(&[("errors", template)]);
+    let given = json!({"templates": [{"templateName": "errors"}], "args": [{"name": "limit", "value": "5"}]});
+    assert!(composed(given, &known, Ends::ByItself).is_ok());
 }
 
 #[test]
@@ -120,6 +162,9 @@ fn fields_are_found_by_their_paths() {
         ("metadata.name", Ok("web")),
         ("metadata.labels['app.kubernetes.io/name']", Ok("web")),
         ("spec.strategy.canary.steps[0].setWeight", Ok("20")),
+        // As in the downward API.
+        ("metadata.labels['team']", Ok("")),
+        ("metadata.annotations['note']", Ok("")),
         ("metadata.labels", Err("metadata.labels is no single value")),
         (
             "spec.strategy.canary.steps[7].setWeight",

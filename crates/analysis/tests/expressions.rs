@@ -27,7 +27,7 @@ use std::process::{Command, Stdio};
 use expressions::answer;
 use expressions::random::Random;
 use expressions::table::{Case, Line, read, written};
-use windlass_analysis::expression::{Environment, Value, compile, limits};
+use windlass_analysis::expression::{Environment, Said, Value, compile, limits};
 
 /// More differences than this are not a small list any more.
 const FEW: usize = 30;
@@ -345,25 +345,10 @@ fn errors_say_where_and_what_to_do() {
 #[test]
 fn a_condition_must_give_true_or_false() {
     let environment = Environment { result: Value::Float(0.5), now: answer::NOW.parse().unwrap() };
-    assert_eq!(compile("result < 1").unwrap().holds(&environment), Ok(true));
+    let said = compile("result < 1").unwrap().holds(&environment);
+    assert_eq!(said, Ok(Said { holds: true, met_nan: false }));
     let error = compile("result + 1").unwrap().holds(&environment).unwrap_err().to_string();
     assert_eq!(error, "a condition must give true or false, but this one gives a number (at character 1)");
-}
-
-#[test]
-fn nil_nan_and_lists_without_a_number_are_missing() {
-    let list = |items: &[Value]| Value::List(items.to_vec());
-    for missing in
-        [Value::Nil, Value::Float(f64::NAN), list(&[]), list(&[Value::Nil, Value::Float(f64::NAN)])]
-    {
-        assert!(missing.is_missing(), "{missing:?}");
-    }
-    for there in
-        [Value::Float(0.0), Value::Text(String::new()), Value::Bool(false), list(&[Value::Float(1.0)])]
-    {
-        assert!(!there.is_missing(), "{there:?}");
-    }
-    assert!(list(&[]).is_empty() && Value::Nil.is_empty() && !Value::Float(f64::NAN).is_empty());
 }
 
 #[test]

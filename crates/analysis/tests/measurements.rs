@@ -260,6 +260,27 @@ fn the_worst_pod_decides_and_is_named() {
 }
 
 #[test]
+fn a_condition_may_name_the_pod_whose_value_it_judges() {
+    let metric = Metric {
+        name: "lag".to_owned(),
+        for_each_pod: Some(ForEachPod {}),
+        success_condition: Some(r#"result["{{pod.name}}"] < 5 + {{ pod.ordinal }}"#.to_owned()),
+        ..Metric::default()
+    };
+    let conditions = rules::read(&[metric], &[], &[]).unwrap().remove(0).conditions;
+    let of_all = Value::from(json!({"db-0": 1, "db-1": 5.5, "db-2": 9}));
+    let reading = |pods: &[&str]| {
+        Reading::PerPod(pods.iter().map(|pod| ((*pod).to_owned(), Ok(of_all.clone()))).collect())
+    };
+    let good = made(reading(&["db-0", "db-1"]), &conditions, STARTED, now());
+    assert_eq!((good.phase, good.message.as_str()), (Phase::Successful, ""));
+    let bad = made(reading(&["db-0", "db-2"]), &conditions, STARTED, now());
+    assert_eq!(bad.phase, Phase::Failed);
+    let told = r#"successCondition "result[\"db-2\"] < 5 + 2" is false"#;
+    assert!(bad.message.starts_with("pod db-2 has value") && bad.message.ends_with(told), "{}", bad.message);
+}
+
+#[test]
 fn of_many_pods_only_some_are_named() {
     let names: Vec<String> = (0..1000).map(|number| format!("db-{number:04}")).collect();
     let all: Vec<(&str, Option<f64>)> = names

@@ -33,11 +33,28 @@ fn a_provider_that_is_not_there_is_told_with_those_that_are() {
 }
 
 #[test]
+fn every_mistake_in_the_settings_of_a_job_is_told_with_its_field() {
+    insta::assert_snapshot!(
+        "job",
+        page(&[
+            json!({"job": "run it"}),
+            json!({"job": {}}),
+            json!({"job": null}),
+            json!({"job": {"spec": 1}}),
+            json!({"job": {"sepc": {"template": {"spec": {}}}, "metadata": "smoke"}}),
+            json!({"job": {"spec": {"tempalte": {"spec": {}}}}}),
+            json!({"job": {"spec": {"template": {"spec": []}}}}),
+            json!({"job": {"metadata": {"labels": {"a": "b"}}, "spec": {"backoffLimit": 0, "template": {"spec": {"containers": []}}}}}),
+        ])
+    );
+}
+
+#[test]
 fn a_job_and_objects_of_the_cluster_are_kept_as_they_are() {
     let read = |provider: Json| providers::read("provider", &provider).ok();
-    assert!(
-        matches!(read(json!({"job": {"spec": 1}})), Some(Settings::Job(job)) if job == json!({"spec": 1}))
-    );
+    let job =
+        json!({"spec": {"template": {"spec": {"containers": [{"name": "a", "image": "{{args.image}}"}]}}}});
+    assert!(matches!(read(json!({"job": job})), Some(Settings::Job(kept)) if kept == job));
     let expression = json!({"kubernetes": {"expression": "pods.size()"}});
     assert!(matches!(read(expression), Some(Settings::Kubernetes(_))));
 }

@@ -72,6 +72,10 @@ fn what_does_not_make_sense_is_told_with_its_field() {
             json!({"interval": "soon"}),
             "spec.metrics[0].interval: \"soon\" is no duration: write it as 30s, 5m or 1h30m",
         ),
+        (
+            json!({"interval": "0s"}),
+            "spec.metrics[0].interval: 0 would ask without a pause: write 1s or more",
+        ),
         (json!({"initialDelay": "-5s"}), "spec.metrics[0].initialDelay: \"-5s\" is no duration"),
         (json!({"count": -1}), "spec.metrics[0].count: -1 is below 0"),
         (json!({"count": "many"}), "spec.metrics[0].count: \"many\" is no whole number"),
@@ -126,17 +130,29 @@ fn patterns_name_the_metrics_that_decide_nothing_and_how_many_values_are_kept() 
 }
 
 #[test]
+fn patterns_may_meet_in_a_metric_and_the_last_one_says_how_many_values_are_kept() {
+    let metrics = named(&["latency-p99", "errors"]);
+    let kept = [keep(".*", 3), keep("p99", 5), keep("latency", 4)];
+    let rules = rules::read(&metrics, &[dry("latency"), dry("p99")], &kept).unwrap();
+    let shown: Vec<(bool, usize)> = rules.iter().map(|rules| (rules.dry_run, rules.kept)).collect();
+    assert_eq!(shown, [(true, 4), (false, 3)]);
+}
+
+#[test]
 fn a_pattern_that_means_nothing_or_the_same_twice_is_told() {
     let metrics = named(&["errors"]);
     let rows = [
         (vec![dry("latency")], "spec.dryRun[0].metricName: \"latency\" matches no metric"),
         (vec![dry("*")], "spec.dryRun[0].metricName: \"*\" is no regular expression; .* means every metric"),
-        (vec![dry("err"), dry("ors")], "spec.dryRun[1].metricName: metric \"errors\" is meant by two rules"),
+        (
+            vec![dry("err"), dry("err")],
+            "spec.dryRun[1].metricName: there are two rules for \"err\": keep one",
+        ),
     ];
     for (rules, wanted) in rows {
         let told = rules::read(&metrics, &rules, &[]).unwrap_err()[0].to_string();
         assert!(told.starts_with(wanted), "{told}");
     }
-    let twice = rules::read(&metrics, &[], &[keep("e", 1), keep("r", 2)]).unwrap_err();
+    let twice = rules::read(&metrics, &[], &[keep("e", 1), keep("e", 2)]).unwrap_err();
     assert!(twice[0].to_string().starts_with("spec.measurementRetention[1].metricName"));
 }

@@ -102,6 +102,21 @@ fn the_agenda_of_a_run_has_what_is_due_and_the_next_moment() {
 }
 
 #[test]
+fn a_measurement_that_ended_in_the_future_is_followed_at_once() {
+    let rules = rules(&[json!({"name": "m", "interval": "30s"})]);
+    let status = |ended: i64| AnalysisRunStatus {
+        started_at: Some(at(0)),
+        phase: Phase::Running,
+        metric_results: vec![result("m", Phase::Running, vec![finished(Phase::Successful, ended)])],
+        ..AnalysisRunStatus::default()
+    };
+    let agenda = |ended: i64| schedule::agenda(&rules, &status(ended), false, at(100));
+    assert_eq!(agenda(3700), (vec![(0, Due::Measure(at(100)))], None));
+    // Another controller's clock may be ahead a little.
+    assert_eq!(agenda(105), (Vec::new(), Some(at(135))));
+}
+
+#[test]
 fn a_finished_run_goes_after_its_time_to_live() {
     let ttl = |completion, success, failure| TtlStrategy {
         seconds_after_completion: completion,

@@ -1,7 +1,7 @@
 //! Templates that are put together, and arguments that are filled in.
 #![expect(clippy::unwrap_used, reason = "this is test code")]
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use serde_json::{Value, json};
 use windlass_analysis::arguments::{self, ArgumentError};
@@ -30,7 +30,7 @@ fn template(name: &str, others: &[&str]) -> Value {
 
 fn flatten(wanted: &[&str], templates: &[(&str, Value)]) -> Result<Vec<String>, String> {
     let wanted: Vec<TemplateReference> = wanted.iter().map(|name| reference(name)).collect();
-    templates::flatten(&wanted, &known(templates))
+    templates::flatten(&wanted, &known(templates), &BTreeSet::new())
         .map(|spec| spec.metrics.into_iter().map(|metric| metric.name).collect())
         .map_err(|error| error.to_string())
 }
@@ -85,14 +85,49 @@ fn a_template_that_does_not_exist_is_named_with_the_one_that_wants_it() {
 }
 
 #[test]
-fn two_metrics_of_one_name_and_two_values_of_one_argument_are_refused() {
+fn two_metrics_of_one_name_and_two_sources_of_one_argument_are_refused() {
     let twins = [("a", json!({"metrics": [{"name": "x", "provider": {}}]})), ("b", template("x", &[]))];
     assert!(flatten(&["a", "b"], &twins).unwrap_err().contains("two metrics are named \"x\""));
     let with = |value: &str| json!({"args": [{"name": "host", "value": value}]});
     let values = [("a", with("one")), ("b", with("two")), ("c", json!({"args": [{"name": "host"}]}))];
-    assert!(flatten(&["a", "b"], &values).unwrap_err().contains("argument \"host\" has two values"));
-    let merged = templates::flatten(&[reference("c"), reference("a")], &known(&values)).unwrap();
+    assert_eq!(
+        flatten(&["a", "b"], &values).unwrap_err(),
+        "argument \"host\" comes from two sources, the value \"one\" and the value \"two\": give it one, where the \
+         templates are used"
+    );
+    let none = BTreeSet::new();
+    let merged = templates::flatten(&[reference("c"), reference("a")], &known(&values), &none).unwrap();
     assert_eq!(merged.args, [argument("host", Some("one"))]);
+    let given = BTreeSet::from(["host"]);
+    assert!(templates::flatten(&[reference("a"), reference("b")], &known(&values), &given).is_ok());
+}
+
+#[test]
+fn two_secrets_for_one_argument_are_refused_by_their_names() {
+    let with = |from: Value| json!({"args": [{"name": "token", "valueFrom": from}]});
+    let secret = |name: &str| with(json!({"secretKeyRef": {"name": name, "key": "read"}}));
+    let templates = [
+        ("a", secret("a")),
+        ("same", secret("a")),
+        ("b", secret("b")),
+        ("field", with(json!({"fieldRef": {"fieldPath": "metadata.name"}}))),
+        ("revision", with(json!({"podTemplateHashValue": "Latest"}))),
+        ("value", json!({"args": [{"name": "token", "value": "open"}]})),
+        ("none", json!({"args": [{"name": "token"}]})),
+    ];
+    for fits in [["a", "same"], ["none", "a"], ["a", "none"]] {
+        assert!(flatten(&fits, &templates).is_ok(), "{fits:?}");
+    }
+    let secret = "key \"read\" of the Secret \"a\"";
+    for (other, words) in [
+        ("b", "key \"read\" of the Secret \"b\""),
+        ("field", "the field metadata.name"),
+        ("revision", "the revision Latest"),
+        ("value", "the value \"open\""),
+    ] {
+        let told = flatten(&["a", other], &templates).unwrap_err();
+        assert!(told.contains(&format!("comes from two sources, {secret} and {words}: ")), "{told}");
+    }
 }
 
 #[test]

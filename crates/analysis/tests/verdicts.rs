@@ -1,11 +1,6 @@
 //! Verdicts by table: of a value, of a metric, of a run. The tables say what users of Argo Rollouts know, and beside it
 //! what is mended.
-#![expect(
-    clippy::unwrap_used,
-    clippy::panic,
-    clippy::print_stdout,
-    reason = "this is test code, and it prints what it counted"
-)]
+#![expect(clippy::unwrap_used, clippy::panic, reason = "this is test code")]
 
 use std::collections::BTreeSet;
 
@@ -13,12 +8,30 @@ use jiff::{SignedDuration, Timestamp};
 use k8s_openapi::apimachinery::pkg::util::intstr::IntOrString;
 use windlass_analysis::expression::Value;
 use windlass_analysis::rules::{self, Rules};
-use windlass_analysis::verdict;
+use windlass_analysis::verdict::{self, Ending};
 use windlass_api::analysis::{
-    AnalysisRunStatus, DryRun, Measurement, Metric, MetricResult, Phase, RunSummary,
+    AnalysisRunStatus, DryRun, ForEachPod, Measurement, Metric, MetricResult, Phase, RunSummary,
 };
 
 const NOW: Timestamp = Timestamp::UNIX_EPOCH;
+
+fn values() -> Vec<(String, Vec<&'static str>)> {
+    rows("values.txt", include_str!("verdicts/values.txt"))
+}
+
+fn metrics() -> Vec<(String, Vec<&'static str>)> {
+    rows("metrics.txt", include_str!("verdicts/metrics.txt"))
+}
+
+fn runs() -> Vec<(String, Vec<&'static str>)> {
+    rows("runs.txt", include_str!("verdicts/runs.txt"))
+}
+
+#[test]
+fn there_are_at_least_150_cases() {
+    let cases = values().len() + metrics().len() + runs().len();
+    assert!(cases >= 150, "{cases}");
+}
 
 /// The rows of a table, each with its place and its cells.
 fn rows(name: &'static str, table: &'static str) -> Vec<(String, Vec<&'static str>)> {
@@ -72,8 +85,7 @@ fn the_tables_have_at_least_150_cases() {
 
 #[test]
 fn a_value_is_judged_as_the_table_says() {
-    let table = rows("values.txt", include_str!("verdicts/values.txt"));
-    for (place, row) in &table {
+    for (place, row) in &values() {
         let [success, failure, result, wanted, words] = cells(place, row);
         let metric = Metric {
             name: "m".to_owned(),
@@ -87,7 +99,6 @@ fn a_value_is_judged_as_the_table_says() {
         assert!(judged.message.contains(words), "{place}\n{judged:?}");
         assert_eq!(judged.message.is_empty(), judged.phase == Phase::Successful, "{place}\n{judged:?}");
     }
-    println!("verdicts: {} values", table.len());
 }
 
 /// A metric as a table writes it: settings, and what was measured.
@@ -98,6 +109,7 @@ fn metric(name: &str, settings: &str) -> (Metric, BTreeSet<String>) {
         let number = || Some(IntOrString::Int(word.split_once('=').unwrap().1.parse().unwrap()));
         match word.split('=').next().unwrap() {
             "count" => metric.count = number(),
+            "forEachPod" => metric.for_each_pod = Some(ForEachPod {}),
             "interval" => metric.interval = Some("10s".to_owned()),
             "failureLimit" => metric.failure_limit = number(),
             "inconclusiveLimit" => metric.inconclusive_limit = number(),
@@ -115,6 +127,12 @@ fn measurement(kind: char, number: usize) -> Measurement {
         'S' => (Phase::Successful, "1", ""),
         'F' => (Phase::Failed, "9", "successCondition \"result < 5\" is false"),
         'I' => (Phase::Inconclusive, "NaN", "the value is NaN"),
+        'J' => (Phase::Failed, "", "Job has reached the specified backoff limit"),
+        'P' => (
+            Phase::Failed,
+            r#"{"db-0":1,"db-1":9}"#,
+            "pod db-1 has value 9: successCondition \"result < 5\" is false",
+        ),
         'E' => (Phase::Error, "", "connection refused"),
         'r' => (Phase::Running, "", ""),
         other => panic!("no measurement is written as {other}"),
@@ -145,19 +163,22 @@ fn measured(rules: &Rules, history: &str) -> MetricResult {
 
 #[test]
 fn a_metric_is_assessed_as_the_table_says() {
-    let table = rows("metrics.txt", include_str!("verdicts/metrics.txt"));
-    for (place, row) in &table {
+    for (place, row) in &metrics() {
         let [settings, history, wanted, words] = cells(place, row);
         let (metric, others) = metric("m", settings);
         let rules = read(&[metric], &[]).remove(0);
         let result = measured(&rules, history);
-        let (assessed, cause) = verdict::assess(&rules, &result, others.contains("ending"));
+        let ending = match (others.contains("ended"), others.contains("decided")) {
+            (true, _) => Ending::Asked,
+            (false, true) => Ending::Decided,
+            (false, false) => Ending::No,
+        };
+        let (assessed, cause) = verdict::assess(&rules, &result, ending);
         assert_eq!(assessed, phase(wanted), "{place}\n{result:?}");
-        let message = cause.map(|cause| verdict::words(&result, assessed, cause)).unwrap_or_default();
+        let message = cause.map(|cause| verdict::words(&rules, &result, assessed, cause)).unwrap_or_default();
         assert!(message.contains(words), "{place}\n{message}");
         assert_eq!(message.is_empty(), words.is_empty(), "{place}\n{message}");
     }
-    println!("verdicts: {} metrics", table.len());
 }
 
 fn summary(text: &str) -> RunSummary {
@@ -168,8 +189,7 @@ fn summary(text: &str) -> RunSummary {
 
 #[test]
 fn a_run_is_concluded_as_the_table_says() {
-    let table = rows("runs.txt", include_str!("verdicts/runs.txt"));
-    for (place, row) in &table {
+    for (place, row) in &runs() {
         let [written, ended, wanted, words, sums] = cells(place, row);
         let mut metrics = Vec::new();
         let mut dry = Vec::new();
@@ -199,7 +219,17 @@ fn a_run_is_concluded_as_the_table_says() {
         verdict::settle(&rules, &mut status, ended == "terminate", NOW + SignedDuration::from_hours(1));
         assert_eq!(status, before, "a second look changes nothing: {place}");
     }
-    println!("verdicts: {} runs", table.len());
+}
+
+#[test]
+fn a_result_whose_metric_is_gone_from_the_run_holds_nothing_up() {
+    let (metric, _) = metric("m", "");
+    let rules = read(&[metric], &[]);
+    let gone = MetricResult { name: "gone".to_owned(), phase: Phase::Running, ..MetricResult::default() };
+    let metric_results = vec![gone, measured(&rules[0], "S")];
+    let mut status = AnalysisRunStatus { metric_results, ..AnalysisRunStatus::default() };
+    verdict::settle(&rules, &mut status, false, NOW);
+    assert_eq!((status.phase, status.run_summary), (Phase::Successful, Some(summary("1 1 0 0 0"))));
 }
 
 #[test]
@@ -220,5 +250,5 @@ fn a_measurement_that_took_longer_is_counted_once() {
     let finished = Measurement { started_at: begun, ..measurement('S', 9) };
     verdict::count(&rules, &mut result, finished);
     assert_eq!((result.measurements.len(), result.count), (2, 2));
-    assert_eq!(verdict::assess(&rules, &result, false), (Phase::Successful, None));
+    assert_eq!(verdict::assess(&rules, &result, Ending::No), (Phase::Successful, None));
 }

@@ -7,6 +7,7 @@ pub mod analysis;
 mod crds;
 mod duration;
 mod front;
+mod labels;
 pub mod rollout_plugin;
 mod schema;
 

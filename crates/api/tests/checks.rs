@@ -79,6 +79,44 @@ fn what_does_not_make_sense_about_an_analysis_is_told_with_its_field() {
 }
 
 #[test]
+fn labels_and_annotations_that_the_server_would_refuse_are_told() {
+    let told = |metadata: serde_json::Value| {
+        let mut rollout = rollout();
+        rollout.spec.strategy.canary.as_mut().unwrap().steps[1]
+            .analysis
+            .as_mut()
+            .unwrap()
+            .analysis_run_metadata = Some(serde_json::from_value(metadata).unwrap());
+        rollout.asked().plan.err().map(|flaws| flaws[0].text.clone()).unwrap_or_default()
+    };
+    let long = "x".repeat(64);
+    let domain = format!("{}/team", "x".repeat(254));
+    let rows = [
+        (json!({"labels": {"team": "a b"}}), "labels.team: \"a b\" is no value of a label"),
+        (json!({"labels": {"team": "-a"}}), "labels.team: \"-a\" is no value of a label"),
+        (json!({"labels": {"team": &long}}), "is no value of a label"),
+        (json!({"labels": {"the team": "a"}}), "labels: \"the team\" is no name of a label"),
+        (json!({"labels": {"": "a"}}), "labels: \"\" is no name of a label"),
+        (json!({"labels": {&long: "a"}}), "is no name of a label"),
+        (json!({"labels": {"Example.com/team": "a"}}), "is no name of a label"),
+        (json!({"labels": {"example..com/team": "a"}}), "is no name of a label"),
+        (json!({"labels": {"a/b/c": "a"}}), "is no name of a label"),
+        (json!({"labels": {&domain: "a"}}), "is no name of a label"),
+        (json!({"annotations": {"a note": ""}}), "annotations: \"a note\" is no name of an annotation"),
+        (json!({"annotations": {"note": "x".repeat(256 * 1024)}}), "annotations: they come to 262148 bytes"),
+    ];
+    for (metadata, wanted) in rows {
+        let told = told(metadata);
+        assert!(told.contains("steps[1]: analysis.analysisRunMetadata.") && told.contains(wanted), "{told}");
+    }
+    let fine = json!({
+        "labels": {"team": "", "a": "B_1.c-d", "example.com/team": "x".repeat(63)},
+        "annotations": {"Example.com/Note": "a b\n"},
+    });
+    assert_eq!(told(fine), "");
+}
+
+#[test]
 fn a_run_is_named_labelled_and_owned_as_upstream_does_it() {
     insta::assert_snapshot!("step_run", to_yaml(&begin(CheckPlace::Stage(1), &[])).unwrap());
     insta::assert_snapshot!(

@@ -8,7 +8,7 @@ use jiff::Timestamp;
 use kube::Resource;
 use tokio::time::Instant;
 use windlass_analysis::attend::{Answered, Ask, Attended, News, attend};
-use windlass_analysis::gauge::{Question, RunIdentity, Subject, Whom};
+use windlass_analysis::gauge::{Owner, Question, RunIdentity, Subject, Whom};
 use windlass_api::analysis::{AnalysisRun, AnalysisRunStatus, Metric, MetricResult, Phase};
 use windlass_api::rollout_plugin::RolloutPlugin;
 use windlass_api::{EventKind, EventText, Front};
@@ -110,7 +110,9 @@ async fn look_once(context: &Context, key: &Key, run: &Arc<AnalysisRun>) -> Resu
     let stored = run.status.clone().unwrap_or_default();
     let began = stored.started_at.unwrap_or_else(|| context.asked.began(key, &uid, now));
     let before = AnalysisRunStatus { started_at: Some(began), ..stored.clone() };
-    let identity = RunIdentity { namespace: key.namespace.clone(), name: key.name.clone(), uid: uid.clone() };
+    let owner = if controller(run).is_some() { Owner::Rollout } else { Owner::Nobody };
+    let (namespace, name) = (key.namespace.clone(), key.name.clone());
+    let identity = RunIdentity { namespace, name, uid: uid.clone(), owner };
     let over = |metadata: &BTreeMap<String, String>| {
         let job = metadata.get(JOB_NAME);
         job.is_some_and(|job| context.caches.read().analyses().is_job_over(key, job))
@@ -266,7 +268,7 @@ fn put(
     let (asked, queue, clock) = context.channel();
     let (key, uid) = (key.clone(), identity.uid.clone());
     let answered = move |answer| {
-        let answer = Answered { metric: name, asked_at: now, answered_at: clock.now(), answer };
+        let answer = Answered { metric: name, number, asked_at: now, answered_at: clock.now(), answer };
         asked.answer(&key, &uid, answer);
         queue.add_all([Job::Analysis(key)]);
     };

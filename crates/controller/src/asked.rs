@@ -137,7 +137,8 @@ mod tests {
     }
 
     fn answered(asked_at: Timestamp, reading: Reading) -> Answered {
-        Answered { metric: "errors".to_owned(), asked_at, answered_at: asked_at, answer: reading.into() }
+        let (metric, answer) = ("errors".to_owned(), reading.into());
+        Answered { metric, number: 0, asked_at, answered_at: asked_at, answer }
     }
 
     fn value() -> Reading {

@@ -182,7 +182,8 @@ mod tests {
     const UID: &str = "88a2ffe3-5e21-4909-8a63-65df6886f18f";
 
     fn question() -> Question {
-        let run = RunIdentity { namespace: "data".to_owned(), name: "run".to_owned(), uid: UID.to_owned() };
+        let (namespace, name, uid) = ("data".to_owned(), "run".to_owned(), UID.to_owned());
+        let run = RunIdentity { namespace, name, uid, ..RunIdentity::default() };
         let (metric, arguments) = (windlass_api::analysis::Metric::default(), Vec::new());
         Question { run, metric, arguments, number: 0, about: About::New, subject: None }
     }

@@ -104,6 +104,11 @@ impl<'a> Call<'_, 'a> {
 
     fn value(&mut self) -> Result<Value, Halt> {
         let position = self.position;
+        if self.function.compares() {
+            for given in &self.given {
+                self.evaluator.meet(given);
+            }
+        }
         match self.function {
             Function::Length => at(position, self.length()),
             Function::Type => Ok(Value::Text(type_of(self.argument(0)).to_owned())),

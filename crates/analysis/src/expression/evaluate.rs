@@ -63,6 +63,14 @@ pub(super) struct Evaluator<'a> {
     steps: usize,
     values: usize,
     characters: usize,
+    met_nan: bool,
+}
+
+/// What came of an evaluation.
+pub(super) struct Evaluated<'a> {
+    pub(super) value: Held<'a>,
+    /// NaN was compared with something, so what came of it means nothing.
+    pub(super) met_nan: bool,
 }
 
 /// Evaluates a tree.
@@ -70,7 +78,7 @@ pub(super) fn evaluate<'a>(
     node: &'a Node,
     environment: &'a Environment,
     strict: BTreeSet<usize>,
-) -> Result<Held<'a>, Problem> {
+) -> Result<Evaluated<'a>, Problem> {
     let mut evaluator = Evaluator {
         environment,
         strict,
@@ -79,11 +87,13 @@ pub(super) fn evaluate<'a>(
         steps: 0,
         values: 0,
         characters: 0,
+        met_nan: false,
     };
-    evaluator.visit(node).map_err(|halt| match halt {
+    let value = evaluator.visit(node).map_err(|halt| match halt {
         Halt::Failed(problem) => problem,
         Halt::Absent => Problem { position: node.position, message: "nil has no fields".to_owned() },
-    })
+    })?;
+    Ok(Evaluated { value, met_nan: evaluator.met_nan })
 }
 
 /// An error at a node.
@@ -126,6 +136,11 @@ impl<'a> Evaluator<'a> {
             );
         }
         Ok(())
+    }
+
+    /// Notes a value that is compared, or made a whole number, which NaN is not.
+    pub(super) fn meet(&mut self, value: &Value) {
+        self.met_nan |= value.has_nan();
     }
 
     /// A copy that is paid for.
@@ -321,6 +336,7 @@ impl<'a> Evaluator<'a> {
             && let Some(set) = Set::of(right, self.strict.contains(&position))
         {
             let needle = self.visit(left)?;
+            self.meet(&needle);
             self.work(position, set.len())?;
             return at(position, set.has(&needle)).map(|found| Held::Owned(Value::Bool(found)));
         }
@@ -344,6 +360,10 @@ impl<'a> Evaluator<'a> {
                 failed(position, format!("`{}` does not go with {left} and {right}", operator.sign()))
             }
         };
+        if operator.compares() || matches!(operator, Operator::Equal | Operator::NotEqual | Operator::In) {
+            self.meet(left);
+            self.meet(right);
+        }
         match operator {
             Operator::Equal => {
                 self.compared(position, left, right)?;

@@ -66,6 +66,22 @@ pub(super) enum Function {
     Default,
 }
 
+impl Function {
+    /// Whether it compares what it is given, or makes a whole number of it, where NaN leads astray.
+    pub(super) fn compares(self) -> bool {
+        matches!(
+            self,
+            Self::Greatest
+                | Self::Least
+                | Self::Median
+                | Self::Unique
+                | Self::Sort
+                | Self::Integer
+                | Self::AsInteger
+        )
+    }
+}
+
 /// What a parameter accepts. A value that is not known before the evaluation is always accepted.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Wants {

@@ -28,15 +28,14 @@ pub enum Value {
 }
 
 impl Value {
-    /// Whether there is nothing to judge: nil, an empty list, or NaN. A list that has only such values in it counts
-    /// too, because a query whose every series is NaN has measured nothing. Verdicts use this: a condition on a missing
-    /// value is neither success nor failure unless the condition itself handles it.
-    pub fn is_missing(&self) -> bool {
+    /// Whether it is NaN or a list with NaN in it. Of a map each field stands for itself: it counts when somebody
+    /// looks at it.
+    pub(crate) fn has_nan(&self) -> bool {
         match self {
-            Self::Nil => true,
             Self::Float(number) => number.is_nan(),
-            Self::List(items) => items.iter().all(Self::is_missing),
-            Self::Bool(_)
+            Self::List(items) => items.iter().any(Self::has_nan),
+            Self::Nil
+            | Self::Bool(_)
             | Self::Integer(_)
             | Self::Text(_)
             | Self::Map(_)

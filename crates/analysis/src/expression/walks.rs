@@ -245,6 +245,7 @@ impl<'a> Walker<'_, 'a> {
         for (index, item) in items.into_iter().enumerate() {
             let key = self.ask(item.clone(), index)?;
             let key = self.evaluator.owned(self.position, key)?;
+            self.evaluator.meet(&key);
             keyed.push((key, self.evaluator.owned(self.position, item)?));
         }
         self.evaluator.grow(self.position, keyed.len())?;

@@ -263,6 +263,30 @@ impl<'a> Fields<'a> {
         (!is_blank).then(|| self.below(name, block, read))
     }
 
+    /// A block whose fields are for somebody else to judge.
+    pub(super) fn optional_object(&mut self, name: &'static str) {
+        if let Some(other) = self.json(name).filter(|value| !value.is_object()) {
+            self.flaw(name, format!("expected a block, not {}", kind(other)));
+        }
+    }
+
+    /// The same, in a block in a block, which must all be there.
+    pub(super) fn needed_object(&mut self, path: &[&'static str]) {
+        self.known.extend(path.first());
+        let mut here = self.given;
+        for (index, name) in path.iter().enumerate() {
+            let what = match here.and_then(|block| block.get(*name)) {
+                Some(Json::Object(block)) => {
+                    here = Some(block);
+                    continue;
+                }
+                None | Some(Json::Null) => MISSING.to_owned(),
+                Some(other) => format!("expected a block, not {}", kind(other)),
+            };
+            return self.flaw(&path[..=index].join("."), what);
+        }
+    }
+
     /// Headers, as upstream writes them: `key` and `value`.
     pub(super) fn headers(&mut self, name: &'static str) -> Vec<(String, String)> {
         self.items(name, |header| {

@@ -10,6 +10,7 @@ use super::STATEFUL_SET_PLUGIN_NAMES;
 use super::spec::{RolloutAnalysis, RolloutPluginSpec, Step};
 use crate::duration;
 use crate::front::{WorkloadKind, WorkloadTarget};
+use crate::labels::{flaw_of_annotations, flaw_of_labels};
 
 /// Upstream's default for `timeoutSeconds`.
 const DEFAULT_TIMEOUT_SECONDS: i64 = 600;
@@ -194,6 +195,12 @@ fn background(spec: &RolloutPluginSpec) -> Result<Option<Background>, Flaw> {
 fn check(analysis: &RolloutAnalysis) -> Result<Check, String> {
     if analysis.templates.is_empty() {
         return Err("templates: name at least one AnalysisTemplate or ClusterAnalysisTemplate".to_owned());
+    }
+    if let Some(metadata) = &analysis.analysis_run_metadata {
+        let flaw = flaw_of_labels(&metadata.labels).or_else(|| flaw_of_annotations(&metadata.annotations));
+        if let Some(flaw) = flaw {
+            return Err(format!("analysisRunMetadata.{flaw}"));
+        }
     }
     let on_error = match analysis.on_error.as_deref() {
         None | Some("abort") => OnError::Abort,

@@ -112,9 +112,11 @@ fn run_labels(run: &AnalysisRun) -> RunLabels {
 
 fn phase_labels(run: &AnalysisRun) -> Vec<PhaseLabels> {
     let results = run.status.iter().flat_map(|status| &status.metric_results);
-    let of = |result: &MetricResult| {
+    let of = |(index, result): (usize, &MetricResult)| {
         let Key { namespace, name } = Key::of(&run.metadata);
         let metric = run.spec.metrics.iter().find(|metric| metric.name == result.name);
+        // Arguments may stand in its name; results are in the order of the metrics.
+        let metric = metric.or_else(|| run.spec.metrics.get(index));
         PhaseLabels {
             namespace,
             name,
@@ -124,7 +126,7 @@ fn phase_labels(run: &AnalysisRun) -> Vec<PhaseLabels> {
             phase: result.phase.as_str(),
         }
     };
-    results.map(of).collect()
+    results.enumerate().map(of).collect()
 }
 
 fn metric_labels(key: &Key, metrics: &[Metric]) -> Vec<MetricLabels> {

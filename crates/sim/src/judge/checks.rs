@@ -9,7 +9,7 @@ use serde_json::Value;
 use windlass_analysis::compose::prepare;
 use windlass_analysis::expression;
 use windlass_analysis::rules::Rules;
-use windlass_analysis::verdict::{self, assess, conclude};
+use windlass_analysis::verdict::{self, Ending, assess, conclude};
 use windlass_api::Front;
 use windlass_api::analysis::{AnalysisRun, Measurement, MetricResult, Phase};
 use windlass_api::rollout_plugin::RolloutPlugin;
@@ -142,17 +142,19 @@ fn find_all(find: &mut impl FnMut(&'static str, String), name: &str, run: &Value
         }
         return;
     };
+    let decided = verdict::is_ending(false, &status.metric_results);
+    let endings = [(Ending::No, true), (Ending::Decided, decided), (Ending::Asked, run.spec.terminate)];
+    let endings: Vec<Ending> = endings.into_iter().filter(|(_, can_be)| *can_be).map(|(it, _)| it).collect();
     for rules in &rules {
         let Some(result) = status.metric_results.iter().find(|it| it.name == rules.name) else {
             find("verdict", format!("analysis {name} is over without metric {:?}", rules.name));
             continue;
         };
-        let others_end_it = run.spec.terminate || verdict::is_ending(false, &status.metric_results);
-        for doubt in doubts(rules, result, others_end_it) {
+        for doubt in doubts(rules, result, &endings) {
             find("verdict", format!("analysis {name}, metric {:?}: {doubt}", rules.name));
         }
     }
-    let whole = conclude(&status.metric_results, run.spec.terminate).phase;
+    let whole = conclude(&rules, &status.metric_results, run.spec.terminate).phase;
     if whole != status.phase {
         find(
             "verdict",
@@ -165,8 +167,8 @@ fn find_all(find: &mut impl FnMut(&'static str, String), name: &str, run: &Value
     }
 }
 
-/// What speaks against the verdict of a metric.
-fn doubts(rules: &Rules, result: &MetricResult, ended: bool) -> Vec<String> {
+/// What speaks against the verdict of a metric, however its run may have ended.
+fn doubts(rules: &Rules, result: &MetricResult, endings: &[Ending]) -> Vec<String> {
     let mut doubts = Vec::new();
     for measurement in &result.measurements {
         if let Some(phase) = judged_anew(rules, measurement)
@@ -191,21 +193,21 @@ fn doubts(rules: &Rules, result: &MetricResult, ended: bool) -> Vec<String> {
             figures(&counted)
         ));
     }
-    doubts.extend(contradiction(rules, result).map(str::to_owned));
+    doubts.extend(contradiction(rules, result, endings).map(str::to_owned));
     let open = MetricResult { phase: Phase::Pending, ..result.clone() };
-    let possible = [Some(assess(rules, &open, false).0), ended.then(|| assess(rules, &open, true).0)];
-    if !possible.contains(&Some(result.phase)) {
+    if !endings.iter().any(|ending| assess(rules, &open, *ending).0 == result.phase) {
         doubts.push(format!("is {}, but its measurements do not make it so", result.phase.as_str()));
     }
     doubts
 }
 
 /// A verdict that cannot be, whoever counts: a second opinion, without the rules of the product.
-fn contradiction(rules: &Rules, result: &MetricResult) -> Option<&'static str> {
+fn contradiction(rules: &Rules, result: &MetricResult, endings: &[Ending]) -> Option<&'static str> {
     let in_a_row = rules.consecutive_success_limit.is_some();
+    let decided = endings.contains(&Ending::Decided);
     match result.phase {
-        Phase::Successful if result.count == 0 && result.error > 0 => {
-            Some("is good, but has no value at all")
+        Phase::Successful if result.count == 0 && result.error > 0 && !decided => {
+            Some("is good, but has no value at all, and no other metric has decided")
         }
         Phase::Successful if !in_a_row && rules.failure_limit.is_some_and(|limit| result.failed > limit) => {
             Some("is good, but more values are bad than are borne")

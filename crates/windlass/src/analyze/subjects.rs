@@ -4,6 +4,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use kube::Resource;
+use windlass_analysis::compose::misfits;
 use windlass_analysis::gauge::{About, Filled, Question, RunIdentity, Subject as Workload};
 use windlass_analysis::providers::{self, Settings};
 use windlass_analysis::redact::Redactor;
@@ -140,6 +141,7 @@ struct Making<'a> {
 impl<'a> Making<'a> {
     /// Each document that is measured by itself, with all that it refers to.
     fn specs(&self) -> Result<Vec<(&'a Document<'a>, AnalysisTemplateSpec)>, Failure> {
+        let given = self.arguments.arguments.iter().map(|(name, _)| name.as_str()).collect();
         let (mut specs, mut wrong) = (Vec::new(), Wrong::new());
         for document in self.documents {
             let Some(reference) = &document.reference else {
@@ -150,7 +152,7 @@ impl<'a> Making<'a> {
                 .beside(document)
                 .filter_map(|it| Some((it.reference.clone()?, it.spec.clone())))
                 .collect();
-            match flatten(std::slice::from_ref(reference), &known) {
+            match flatten(std::slice::from_ref(reference), &known, &given) {
                 // It is measured as part of another one.
                 Ok(_) if self.is_referred_to(document, reference) => {}
                 Ok(spec) => specs.push((document, spec)),
@@ -189,7 +191,7 @@ impl<'a> Making<'a> {
             TemplateError::Circle(circle) => circle.first().and_then(of),
             TemplateError::Unreadable(..)
             | TemplateError::SameMetric(_)
-            | TemplateError::TwoValues { .. } => None,
+            | TemplateError::TwoSources { .. } => None,
         };
         place.unwrap_or_else(|| document.place.clone())
     }
@@ -290,6 +292,7 @@ impl Choosing<'_> {
                 Err(error) => wrong.push(self.told(&format!("spec.metrics[{index}]"), &error.to_string())),
             }
         }
+        wrong.extend(misfits(&self.spec.metrics, &self.not_given()).iter().map(|flaw| self.flaw(flaw)));
         if !wrong.is_empty() {
             return Ok(Err(wrong));
         }
@@ -314,6 +317,13 @@ impl Choosing<'_> {
             }
         }
         Ok(if wrong.is_empty() { Ok(metrics) } else { Err(wrong) })
+    }
+
+    /// The arguments as they were declared, without those that the command line gives.
+    fn not_given(&self) -> Vec<Argument> {
+        let given = &self.making.arguments.arguments;
+        let is_given = |it: &Argument| given.iter().any(|(name, _)| *name == it.name);
+        self.spec.args.iter().filter(|it| !is_given(it)).cloned().collect()
     }
 
     fn asked(&self, index: usize, metric: &Metric) -> Result<Result<Asked, Vec<Flaw>>, Failure> {

@@ -115,7 +115,7 @@ spec:
           url: http://HOST/echo
     - name: a-job
       provider:
-        job: {spec: {}}
+        job: {spec: {template: {spec: {}}}}
 "#;
 
 fn health() -> SocketAddr {
@@ -268,6 +268,7 @@ fn what_is_wrong_is_told_with_its_line() {
         template("a", "  templates:\n    - templateName: b"),
         template("b", "  templates:\n    - templateName: a"),
     ];
+    let secret = "  args:\n    - name: limit\n      valueFrom: {secretKeyRef: {name: s, key: k}}\n  metrics:\n    - name: m\n      successCondition: result < {{args.limit}}";
     let argument =
         "  args:\n    - name: token\n      valueFrom: {secretKeyRef: {name: s, key: k}}\n    - name: plain";
     let rows: Vec<(String, Vec<&str>)> = vec![
@@ -284,6 +285,8 @@ fn what_is_wrong_is_told_with_its_line() {
         (template("t", "  templates:\n    - templateName: gone"), vec![]),
         (circle.join("---\n"), vec![]),
         (template("t", &format!("{argument}\n  metrics:\n    - name: m\n      {web}")), vec![]),
+        (template("t", &format!("{secret}\n      {web}")), vec!["--secret", "s/k=5"]),
+        (metric("forEachPod: {}\n      provider: {kubernetes: {expression: '1'}}"), vec!["--pod", "db-0"]),
         (metric(web), vec!["--arg", "service=db"]),
         (metric(web), vec!["--metric", "n"]),
         (metric(web), vec!["--secret", "a/b=@/no/such/file"]),

@@ -2,7 +2,7 @@
 //! it goes on. Pure.
 
 use jiff::{SignedDuration, Timestamp};
-use windlass_analysis::compose::prepare;
+use windlass_analysis::compose::{filled, prepare};
 use windlass_analysis::rules::{Length, Rules};
 use windlass_analysis::schedule::{Due, due};
 use windlass_analysis::verdict::is_ending;
@@ -145,7 +145,9 @@ fn metrics(run: &AnalysisRun, status: &AnalysisRunStatus) -> Vec<MetricView> {
         });
         MetricView { result, scope, rules, due }
     };
-    run.spec.metrics.iter().map(one).collect()
+    // Arguments may stand in their names. Where those do not fit, nobody knows better than whoever wrote it.
+    let metrics = filled(&run.spec).unwrap_or_else(|_| run.spec.metrics.clone());
+    metrics.iter().map(one).collect()
 }
 
 impl CheckView {
