@@ -109,10 +109,12 @@ spec:
       provider:
         web: {url: "http://HOST/broken"}
     - name: dry
-      successCondition: result == "{{args.token}}"
+      successCondition: result == "up"
       provider:
         web:
           url: http://HOST/echo
+          headers:
+            - {key: Authorization, value: "Bearer {{args.token}}"}
     - name: a-job
       provider:
         job: {spec: {template: {spec: {}}}}
