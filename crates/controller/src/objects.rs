@@ -7,7 +7,7 @@ use kube::core::GroupVersionKind;
 use kube::{Api, Client, ResourceExt};
 use serde_json::{Value, json};
 use windlass_analysis::gauge::{Question, Reading, Subject};
-use windlass_analysis::providers::kubernetes::{Facts, Kubernetes, ObjectWanted};
+use windlass_analysis::providers::kubernetes::{Facts, Kubernetes, NO_SECRET, ObjectWanted};
 
 use crate::live::read_object;
 
@@ -97,8 +97,8 @@ async fn of(
 /// One object by its kind and name.
 async fn named(client: &Client, namespace: &str, wanted: &ObjectWanted) -> Result<Option<Value>, String> {
     let what = format!("{} {namespace}/{}", wanted.kind, wanted.name);
-    let (group, version) = wanted.api_version.split_once('/').unwrap_or(("", &wanted.api_version));
-    let kind = GroupVersionKind::gvk(group, version, &wanted.kind);
+    let asked = wanted.group_version()?;
+    let kind = GroupVersionKind::gvk(asked.group, asked.version, &wanted.kind);
     let found = kube::discovery::pinned_kind(client, &kind).await;
     let (resource, capabilities) = found.map_err(|error| {
         format!(
@@ -106,6 +106,7 @@ async fn named(client: &Client, namespace: &str, wanted: &ObjectWanted) -> Resul
             wanted.kind, wanted.api_version
         )
     })?;
+    may_be_shown(&resource)?;
     let api: Api<DynamicObject> = match capabilities.scope {
         kube::discovery::Scope::Namespaced => Api::namespaced_with(client.clone(), namespace, &resource),
         kube::discovery::Scope::Cluster => {
@@ -115,10 +116,29 @@ async fn named(client: &Client, namespace: &str, wanted: &ObjectWanted) -> Resul
     Ok(read_object(&api, &wanted.name, &what).await?.as_ref().map(as_json))
 }
 
+/// Once more, on what the server says it is: however a Secret was asked for, it is not read.
+fn may_be_shown(resource: &ApiResource) -> Result<(), String> {
+    let is_secret = resource.group.is_empty() && resource.plural == "secrets";
+    if is_secret { Err(NO_SECRET.to_owned()) } else { Ok(()) }
+}
+
 fn as_json(object: &DynamicObject) -> Value {
     let mut json = json!({"metadata": object.metadata});
     if let (Some(fields), Some(data)) = (json.as_object_mut(), object.data.as_object()) {
         fields.extend(data.clone());
     }
     json
+}
+
+#[cfg(test)]
+mod tests {
+    use k8s_openapi::api::core::v1::{ConfigMap, Secret};
+
+    use super::*;
+
+    #[test]
+    fn what_the_server_says_is_a_secret_is_not_read() {
+        assert_eq!(may_be_shown(&ApiResource::erase::<Secret>(&())), Err(NO_SECRET.to_owned()));
+        assert_eq!(may_be_shown(&ApiResource::erase::<ConfigMap>(&())), Ok(()));
+    }
 }

@@ -45,7 +45,7 @@ pub(super) fn read(fields: &mut Fields<'_>) -> Box<dyn Provider> {
     let timeout = fields.duration("requestTimeout").and_then(|limit| Duration::try_from(limit).ok());
     let timeout = timeout.unwrap_or(TIMEOUT);
     let secret = fields.block("secretRef", |named| {
-        let name = named.needed("name", "name the Secret");
+        let name = named.needed_object_name("name", "name the Secret");
         let place = match named.flag("namespaced") {
             Some(true) => SecretPlace::Run,
             Some(false) | None => SecretPlace::Controller,

@@ -34,6 +34,21 @@ pub(super) fn is_open(text: &str) -> bool {
     text.contains(HIDDEN) || text.contains("{{")
 }
 
+/// Whether a text can be the name of an object of Kubernetes. It becomes part of a path, so nothing in it may lead
+/// elsewhere, not even while a part of it is yet to be filled in.
+pub(super) fn object_name(text: &str) -> Result<(), String> {
+    let is_open = is_open(text);
+    let is_letter = |letter: char| {
+        letter.is_ascii_alphanumeric() || "-._:".contains(letter) || is_open && "*{} ".contains(letter)
+    };
+    if text.chars().all(is_letter)
+        && (is_open || text.starts_with(|first: char| first.is_ascii_alphanumeric()))
+    {
+        return Ok(());
+    }
+    Err(format!("{text:?} is no name of an object: it has letters, digits, - and . only"))
+}
+
 impl<'a> Fields<'a> {
     /// Reads the settings at a path; nothing at all counts as an empty block. Or everything that does not make sense.
     pub(super) fn read<T>(
@@ -110,6 +125,23 @@ impl<'a> Fields<'a> {
             self.flaw(name, advice);
         }
         self.text(name).unwrap_or_default()
+    }
+
+    /// The name of an object of Kubernetes.
+    pub(super) fn object_name(&mut self, name: &'static str) -> Option<String> {
+        let text = self.text(name)?;
+        if let Err(what) = object_name(&text) {
+            self.flaw(name, what);
+        }
+        Some(text)
+    }
+
+    /// One that must be there, with what is said if it is not.
+    pub(super) fn needed_object_name(&mut self, name: &'static str, advice: &str) -> String {
+        if !self.has(name) {
+            self.flaw(name, advice);
+        }
+        self.object_name(name).unwrap_or_default()
     }
 
     /// One of a few words.

@@ -30,7 +30,7 @@ struct NewRelic {
 
 /// Reads the settings.
 pub(super) fn read(fields: &mut Fields<'_>) -> Box<dyn Provider> {
-    let secret = fields.text("profile").unwrap_or_else(|| SECRET.to_owned());
+    let secret = fields.object_name("profile").unwrap_or_else(|| SECRET.to_owned());
     let query = fields.needed("query", "write what is asked, in NRQL");
     let timeout = fields.seconds("timeout", TIMEOUT);
     if timeout > LONGEST {
