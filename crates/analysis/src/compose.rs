@@ -156,6 +156,7 @@ pub fn prepare(spec: &AnalysisRunSpec) -> Result<Vec<Rules>, Vec<Flaw>> {
     let metrics: Vec<Metric> = metrics.collect::<Result<_, _>>().map_err(flaw)?;
     let rules = rules::read(&metrics, &spec.dry_run, &spec.measurement_retention);
     let mut flaws = rules.as_ref().err().cloned().unwrap_or_default();
+    flaws.extend(spec.args.iter().filter_map(misnamed));
     for (index, metric) in metrics.iter().enumerate() {
         let field = format!("spec.metrics[{index}].provider");
         flaws.extend(providers::read(&field, &metric.provider).err().into_iter().flatten());
@@ -164,4 +165,11 @@ pub fn prepare(spec: &AnalysisRunSpec) -> Result<Vec<Rules>, Vec<Flaw>> {
         Ok(rules) if flaws.is_empty() => Ok(rules),
         _ => Err(flaws),
     }
+}
+
+/// What is wrong with the name of the Secret that an argument comes from.
+fn misnamed(argument: &Argument) -> Option<Flaw> {
+    let secret = argument.value_from.as_ref()?.secret_key_ref.as_ref()?;
+    let what = providers::kubernetes::object_name(&secret.name).err()?;
+    Some(Flaw { field: format!("spec.args.{}.valueFrom.secretKeyRef.name", argument.name), what })
 }

@@ -3,6 +3,7 @@
 //! the same one. No message has more of an address in it than host and port, because the rest may hold secrets.
 
 mod client;
+mod reach;
 mod redirect;
 
 use std::collections::BTreeMap;
@@ -16,7 +17,7 @@ use http_body_util::BodyExt;
 use hyper_util::client::legacy::Error as ClientError;
 use tokio::sync::Semaphore;
 
-use self::client::{Body, Client, Incoming, client, why};
+use self::client::{Body, Client, Encryption, Incoming, client, why};
 use self::redirect::{Origin, redirected};
 use crate::expression::Value;
 use crate::gauge::Measured;
@@ -38,7 +39,7 @@ const HOSTS: usize = 1024;
 
 /// Whoever asks. Cheap to share; one is enough for a process.
 pub struct Asker {
-    clients: Mutex<BTreeMap<Trust, Client>>,
+    clients: Mutex<BTreeMap<(Encryption, Trust), Client>>,
     hosts: Mutex<BTreeMap<String, Arc<Semaphore>>>,
     at_once: usize,
 }
@@ -114,7 +115,8 @@ impl Asker {
 
     /// The answer, wherever on the same host it is.
     async fn follow(&self, request: &Request, mut uri: Uri, origin: &Origin) -> Result<Answer, String> {
-        let client = self.client(&request.trust)?;
+        reach::check(&uri, request.trust.reach)?;
+        let client = self.client(origin.encryption(), &request.trust)?;
         let (mut method, mut body) = (request.method, request.body.clone());
         for _ in 0..=REDIRECTS {
             let message = message(request, method, &uri, body.as_deref())?;
@@ -139,16 +141,17 @@ impl Asker {
         Err(format!("{origin} leads from one address to the next, more than {REDIRECTS} times"))
     }
 
-    fn client(&self, trust: &Trust) -> Result<Client, String> {
+    fn client(&self, encryption: Encryption, trust: &Trust) -> Result<Client, String> {
         let mut clients = self.clients.lock().unwrap_or_else(PoisonError::into_inner);
-        if let Some(known) = clients.get(trust) {
+        let kind = (encryption, trust.clone());
+        if let Some(known) = clients.get(&kind) {
             return Ok(known.clone());
         }
         if clients.len() >= CLIENTS {
             clients.clear();
         }
-        let made = client(trust)?;
-        clients.insert(trust.clone(), made.clone());
+        let made = client(trust, encryption)?;
+        clients.insert(kind, made.clone());
         Ok(made)
     }
 

@@ -189,7 +189,7 @@ pub struct Request {
     pub trust: Trust,
 }
 
-/// Whom to trust on an encrypted connection, and who we are.
+/// Whom to ask at all, whom to trust on an encrypted connection, and who we are.
 #[derive(Clone, Default, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Trust {
     /// The server's certificate is not checked.
@@ -198,6 +198,18 @@ pub struct Trust {
     pub authorities: Option<String>,
     /// Our own certificate and its key (PEM).
     pub identity: Option<(String, String)>,
+    /// How near whoever is asked may be.
+    pub reach: Reach,
+}
+
+/// How near whoever is asked may be.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Reach {
+    /// Not at the addresses by which a cloud tells a machine about itself: whoever writes a template names the address.
+    #[default]
+    Network,
+    /// There too: the controller's own environment names the address.
+    Machine,
 }
 
 impl fmt::Debug for Request {

@@ -11,6 +11,7 @@ use serde_json::{Map, Value as Json};
 use windlass_api::go_duration;
 
 use super::Trust;
+use super::kubernetes::object_name;
 use crate::arguments::HIDDEN;
 use crate::rules::Flaw;
 use crate::suggest::did_you_mean;
@@ -32,21 +33,6 @@ pub(super) struct Fields<'a> {
 /// then for what it will be.
 pub(super) fn is_open(text: &str) -> bool {
     text.contains(HIDDEN) || text.contains("{{")
-}
-
-/// Whether a text can be the name of an object of Kubernetes. It becomes part of a path, so nothing in it may lead
-/// elsewhere, not even while a part of it is yet to be filled in.
-pub(super) fn object_name(text: &str) -> Result<(), String> {
-    let is_open = is_open(text);
-    let is_letter = |letter: char| {
-        letter.is_ascii_alphanumeric() || "-._:".contains(letter) || is_open && "*{} ".contains(letter)
-    };
-    if text.chars().all(is_letter)
-        && (is_open || text.starts_with(|first: char| first.is_ascii_alphanumeric()))
-    {
-        return Ok(());
-    }
-    Err(format!("{text:?} is no name of an object: it has letters, digits, - and . only"))
 }
 
 impl<'a> Fields<'a> {
@@ -338,7 +324,7 @@ impl<'a> Fields<'a> {
         if insecure && authorities.is_some() {
             self.flaw("insecure", "with insecure nothing is checked, so tls.ca has no use: keep one of them");
         }
-        Trust { insecure, authorities, identity }
+        Trust { insecure, authorities, identity, ..Trust::default() }
     }
 
     fn pem(&mut self, name: &'static str) -> Option<String> {

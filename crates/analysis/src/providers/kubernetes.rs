@@ -8,7 +8,7 @@ use jiff::Timestamp;
 use serde_json::Value as Json;
 
 use super::cel::{Program, Sizes, from_json};
-use super::fields::{Fields, is_open, object_name};
+use super::fields::{Fields, is_open};
 use crate::gauge::Measured;
 
 /// What is said to whoever names a Secret.
@@ -95,6 +95,21 @@ impl ObjectWanted {
             Some(_) | None => Ok(()),
         }
     }
+}
+
+/// Whether a text can be the name of an object of Kubernetes. It becomes part of a path, so nothing in it may lead
+/// elsewhere, not even while a part of it is yet to be filled in.
+pub fn object_name(text: &str) -> Result<(), String> {
+    let is_open = is_open(text);
+    let is_letter = |letter: char| {
+        letter.is_ascii_alphanumeric() || "-._:".contains(letter) || is_open && "*{} ".contains(letter)
+    };
+    if text.chars().all(is_letter)
+        && (is_open || text.starts_with(|first: char| first.is_ascii_alphanumeric()))
+    {
+        return Ok(());
+    }
+    Err(format!("{text:?} is no name of an object: it has letters, digits, - and . only"))
 }
 
 /// What an expression sees.

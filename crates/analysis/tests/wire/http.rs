@@ -69,6 +69,25 @@ async fn nobody_there_is_told_with_host_and_port() {
 }
 
 #[tokio::test]
+async fn nobody_is_asked_at_the_addresses_of_the_machine_however_they_are_written() {
+    let rows = [
+        "169.254.169.254",
+        "[fe80::1]",
+        "[::ffff:169.254.169.254]",
+        "[fd00:ec2::254]",
+        // These are resolved as names are.
+        "2852039166",
+        "0xa9fea9fe",
+        "169.254.43518",
+    ];
+    for host in rows {
+        let error = measured(&json!({"web": {"url": format!("http://{host}/latest/meta-data/")}})).await;
+        let error = error.unwrap_err();
+        assert!(error.contains("nobody is asked at "), "{host}: {error}");
+    }
+}
+
+#[tokio::test]
 async fn a_slow_server_is_not_waited_for_longer_than_allowed() {
     let server = Server::answers([Reply::good("late").late(LONG)]).await;
     assert_eq!(got(&server, SHORT).await, Err("no answer from HOST within 200ms".to_owned()));
