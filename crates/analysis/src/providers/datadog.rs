@@ -8,7 +8,7 @@ use form_urlencoded::Serializer;
 use jiff::SignedDuration;
 use serde_json::{Value as Json, json};
 
-use super::answers::{Service, text_at};
+use super::answers::{Service, brief, text_at};
 use super::fields::{Fields, base_address, is_open};
 use super::{Answer, Method, Provider, Request, SecretPlace, SecretWanted, Setting, Step, Trust};
 use crate::expression::Value;
@@ -318,5 +318,5 @@ fn number(value: &Json) -> Result<Value, String> {
 }
 
 fn not_a_number(value: &Json) -> String {
-    format!("Datadog answered with {value} where a number is wanted")
+    format!("Datadog answered with {} where a number is wanted", brief(value))
 }
