@@ -333,6 +333,19 @@ fn no_expression_runs_away() {
             "{text}: {told}"
         );
     }
+    let text = "A".repeat(1700);
+    let numbers = vec!["0"; 75].join(",");
+    let thrice =
+        |inner: &str| format!("[{numbers}].map(x,[{numbers}].map(y,[{numbers}].map(z,{inner}))).size()");
+    let large = [
+        thrice(&format!("\"{text}\"+\"{text}\"")),
+        thrice(&format!("b\"{text}\"")),
+        format!("[string(\"{text}\")].map(s, {})[0]", thrice("s + s")),
+    ];
+    for text in large {
+        let told = over(&text, &many, None);
+        assert!(told.starts_with("error: the expression has no value: over so many objects"), "{told}");
+    }
     assert!(began.elapsed() < Duration::from_secs(30), "{:?}", began.elapsed());
     assert!(over("pods", &many, None).contains("the result has more than 1000 values"));
     let large = json!({"status": {"list": vec![0; 1_000_001]}});

@@ -36,12 +36,15 @@ async fn an_answer_of_too_many_values_is_not_read() {
 #[tokio::test]
 async fn a_secret_that_a_server_repeats_is_not_seen_even_where_its_words_are_cut() {
     let secret = "0123456789abcdefghij<&>0123456789abcdefghij";
-    for repeated in [secret.to_owned(), secret.replace('<', "\\u003c").replace('&', "\\u0026").replace('>', "\\u003e")] {
+    for repeated in
+        [secret.to_owned(), secret.replace('<', "\\u003c").replace('&', "\\u0026").replace('>', "\\u003e")]
+    {
         for before in (240..300).step_by(3) {
             let body = format!("{} Bearer {repeated} was refused", "x".repeat(before));
             let server = Server::answers([Reply::new(401, body)]).await;
             let headers = json!([{"key": "X-Token", "value": secret}]);
-            let error = measured(&json!({"web": {"url": server.url(), "headers": headers}})).await.unwrap_err();
+            let error =
+                measured(&json!({"web": {"url": server.url(), "headers": headers}})).await.unwrap_err();
             let shown = Redactor::new([secret]).text(&error);
             assert!(!shown.contains("012"), "{before}: {shown}");
         }
