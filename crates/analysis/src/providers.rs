@@ -146,6 +146,8 @@ pub enum SecretPlace {
 pub struct Setting<'a> {
     /// The time.
     pub now: Timestamp,
+    /// The namespace that asks: each has its share of what there is room for.
+    pub namespace: &'a str,
     /// The Secret that it asked for.
     pub secret: &'a BTreeMap<String, String>,
     /// The environment of the process.

@@ -71,8 +71,8 @@ impl Parts {
             Filled::Once(metric) => match read(&metric)? {
                 Settings::Http(provider) => {
                     let (secret, environment) = self.credentials(question, provider.as_ref()).await?;
-                    let setting =
-                        Setting { now: self.clock.now(), secret: &secret, environment: &environment };
+                    let (now, namespace) = (self.clock.now(), question.run.namespace.as_str());
+                    let setting = Setting { now, namespace, secret: &secret, environment: &environment };
                     let measured = self.asker.measure(provider.as_ref(), &setting).await;
                     let reading = measured.map_or_else(Reading::Error, Reading::Value);
                     Ok(Redactor::new(secret.values()).reading(reading))
@@ -105,7 +105,8 @@ impl Parts {
             return Err("there is no pod to ask for".to_owned());
         };
         let (secret, environment) = self.credentials(question, first.as_ref()).await?;
-        let setting = Setting { now: self.clock.now(), secret: &secret, environment: &environment };
+        let (now, namespace) = (self.clock.now(), question.run.namespace.as_str());
+        let setting = Setting { now, namespace, secret: &secret, environment: &environment };
         let reading = Reading::PerPod(self.asker.measure_each(&providers, &setting).await);
         Ok(Redactor::new(secret.values()).reading(reading))
     }

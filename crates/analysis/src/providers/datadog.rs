@@ -42,8 +42,7 @@ enum Api {
 /// Reads the settings.
 pub(super) fn read(fields: &mut Fields<'_>) -> Box<dyn Provider> {
     let window = fields.duration("interval").unwrap_or(WINDOW);
-    let timeout = fields.duration("requestTimeout").and_then(|limit| Duration::try_from(limit).ok());
-    let timeout = timeout.unwrap_or(TIMEOUT);
+    let timeout = fields.time_limit("requestTimeout", TIMEOUT);
     let secret = fields.block("secretRef", |named| {
         let name = named.needed_object_name("name", "name the Secret");
         let place = match named.flag("namespaced") {
