@@ -1,4 +1,5 @@
-# The controller's image: one static binary and nothing else. No shell, no package, no root.
+# The controller's image: one static binary and the certificates of the usual authorities, by which providers of metrics
+# are trusted over https. No shell, no package, no root.
 #
 #   docker build --tag windlass:0.1.0 .
 #   docker buildx build --platform linux/amd64,linux/arm64 --tag windlass:0.1.0 .
@@ -9,7 +10,7 @@ ARG RUST_VERSION=1.95
 
 FROM --platform=$BUILDPLATFORM rust:${RUST_VERSION}-slim-bookworm AS build
 RUN apt-get update \
- && apt-get install --yes --no-install-recommends clang \
+ && apt-get install --yes --no-install-recommends ca-certificates clang \
  && rm -rf /var/lib/apt/lists/*
 ENV CC_x86_64_unknown_linux_musl=clang \
     CC_aarch64_unknown_linux_musl=clang \
@@ -37,6 +38,7 @@ LABEL org.opencontainers.image.title="Windlass" \
       org.opencontainers.image.licenses="Apache-2.0" \
       org.opencontainers.image.version="${VERSION}" \
       org.opencontainers.image.revision="${REVISION}"
+COPY --from=build /etc/ssl/certs/ca-certificates.crt /etc/ssl/certs/ca-certificates.crt
 COPY --from=build /image/windlass /windlass
 USER 65532:65532
 EXPOSE 8080

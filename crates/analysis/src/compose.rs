@@ -191,6 +191,7 @@ pub fn prepare(spec: &AnalysisRunSpec) -> Result<Vec<Rules>, Unfit> {
     // That the placeholder of a secret is no condition goes without saying.
     others.retain(|other| flaws.iter().all(|flaw| flaw.field != other.field));
     flaws.append(&mut others);
+    flaws.extend(spec.args.iter().filter_map(misnamed));
     for (index, metric) in metrics.iter().enumerate() {
         let field = format!("spec.metrics[{index}].provider");
         flaws.extend(providers::read(&field, &metric.provider).err().into_iter().flatten());
@@ -269,4 +270,11 @@ pub fn podless(metrics: &[Metric]) -> Vec<Flaw> {
         what: "the run belongs to no rollout, so there are no pods to ask for".to_owned(),
     };
     asked_for_each.map(flaw).collect()
+}
+
+/// What is wrong with the name of the Secret that an argument comes from.
+fn misnamed(argument: &Argument) -> Option<Flaw> {
+    let secret = argument.value_from.as_ref()?.secret_key_ref.as_ref()?;
+    let what = providers::kubernetes::object_name(&secret.name).err()?;
+    Some(Flaw { field: format!("spec.args.{}.valueFrom.secretKeyRef.name", argument.name), what })
 }

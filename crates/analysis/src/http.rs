@@ -3,6 +3,7 @@
 //! the same one. No message has more of an address in it than host and port, because the rest may hold secrets.
 
 mod client;
+mod reach;
 mod redirect;
 
 use std::collections::BTreeMap;
@@ -14,9 +15,9 @@ use http::header::{HeaderName, HeaderValue, LOCATION, USER_AGENT};
 use http::{Response, Uri};
 use http_body_util::BodyExt;
 use hyper_util::client::legacy::Error as ClientError;
-use tokio::sync::Semaphore;
+use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 
-use self::client::{Body, Client, Incoming, client, why};
+use self::client::{Body, Client, Encryption, Incoming, client, why};
 use self::redirect::{Origin, redirected};
 use crate::expression::Value;
 use crate::gauge::Measured;
@@ -26,30 +27,59 @@ use crate::providers::{Answer, MOST_REQUESTS, Method, Provider, Request, Setting
 const REDIRECTS: usize = 5;
 /// How large an answer may be.
 const LARGEST: usize = 1024 * 1024;
-/// How many requests to one host are under way at once, unless somebody says otherwise.
-pub const AT_ONCE: usize = 32;
+/// How many requests are under way at once, and how long one waits until it may be. One namespace has no more than half
+/// of the places, of a host's and of all, so that nobody else waits for what is slow there.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Limits {
+    /// To one host.
+    pub per_host: usize,
+    /// To all of them: each is a socket.
+    pub in_all: usize,
+    /// How long a place is waited for.
+    pub wait: Duration,
+}
+
+impl Default for Limits {
+    fn default() -> Self {
+        Self { per_host: 64, in_all: 256, wait: Duration::from_secs(60) }
+    }
+}
+
 /// How many clients, of different trust, are kept. Certificates that are renewed leave old ones behind.
 const CLIENTS: usize = 64;
-/// How many hosts are remembered before those that nobody asks are forgotten.
-const HOSTS: usize = 1024;
+/// How many rooms are remembered before those that nobody is in are forgotten.
+const ROOMS: usize = 1024;
 
 /// Whoever asks. Cheap to share; one is enough for a process.
 pub struct Asker {
-    clients: Mutex<BTreeMap<Trust, Client>>,
-    hosts: Mutex<BTreeMap<String, Arc<Semaphore>>>,
-    at_once: usize,
+    clients: Mutex<BTreeMap<(Encryption, Trust), Client>>,
+    rooms: Mutex<BTreeMap<Room, Arc<Semaphore>>>,
+    limits: Limits,
+}
+
+/// Where there is a number of places for requests.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
+enum Room {
+    /// For all.
+    All,
+    /// For what is sent to one host.
+    Host(String),
+    /// For what one namespace sends to one host.
+    HostOf(String, String),
+    /// For what one namespace sends.
+    Of(String),
 }
 
 impl Default for Asker {
     fn default() -> Self {
-        Self::new(AT_ONCE)
+        Self::new(Limits::default())
     }
 }
 
 impl Asker {
-    /// One that has so many requests to one host under way at once.
-    pub fn new(at_once: usize) -> Self {
-        Self { clients: Mutex::default(), hosts: Mutex::default(), at_once: at_once.max(1) }
+    /// One that keeps to these limits.
+    pub fn new(limits: Limits) -> Self {
+        Self { clients: Mutex::default(), rooms: Mutex::default(), limits }
     }
 
     /// Asks a provider until it has a value. The credentials that were sent are added to `sent`: the caller takes them out
@@ -69,7 +99,7 @@ impl Asker {
                 }
                 Step::Ask(request) => {
                     sent.extend(credentials(&request));
-                    answers.push(self.answer(&request).await?);
+                    answers.push(self.answer(&request, setting.namespace).await?);
                 }
             }
         }
@@ -96,32 +126,40 @@ impl Asker {
         values
     }
 
-    /// The answer to one request, within its time.
-    async fn answer(&self, request: &Request) -> Result<Answer, String> {
+    /// The answer to one request, within its time, which begins when there is a place for it.
+    async fn answer(&self, request: &Request, namespace: &str) -> Result<Answer, String> {
         let uri: Uri = request.url.parse().map_err(|_| "the address cannot be read".to_owned())?;
         let origin = Origin::of(&uri)?;
-        let room = self.room(&origin);
-        let mut waiting = true;
-        let asked = async {
-            // Nobody closes it, so there is always a permit one day.
-            let _permit = room.acquire().await;
-            waiting = false;
-            self.follow(request, uri, &origin).await
-        };
-        let answer = tokio::time::timeout(request.timeout, asked).await;
-        answer.unwrap_or_else(|_| {
-            let limit = words_of(request.timeout);
-            Err(if waiting {
-                format!("waited {limit} behind {} other requests to {origin}, which is slow", self.at_once)
-            } else {
-                format!("no answer from {origin} within {limit}")
-            })
-        })
+        let places = self.places(&origin, namespace);
+        let _places = tokio::time::timeout(self.limits.wait, places).await.map_err(|_| {
+            let wait = words_of(self.limits.wait);
+            format!(
+                "waited {wait} behind other requests, to {origin} or of the same namespace, which are slow"
+            )
+        })?;
+        let answer = tokio::time::timeout(request.timeout, self.follow(request, uri, &origin)).await;
+        answer
+            .unwrap_or_else(|_| Err(format!("no answer from {origin} within {}", words_of(request.timeout))))
+    }
+
+    /// A place in every room that a request goes through. The smallest comes first: whoever waits there takes no place
+    /// from others.
+    async fn places(&self, origin: &Origin, namespace: &str) -> Vec<Option<OwnedSemaphorePermit>> {
+        let (host, namespace) = (origin.to_string(), namespace.to_owned());
+        let rooms =
+            [Room::HostOf(host.clone(), namespace.clone()), Room::Of(namespace), Room::Host(host), Room::All];
+        let mut places = Vec::new();
+        for room in rooms {
+            // Nobody closes it, so there is always a place one day.
+            places.push(self.room(room).acquire_owned().await.ok());
+        }
+        places
     }
 
     /// The answer, wherever on the same host it is.
     async fn follow(&self, request: &Request, mut uri: Uri, origin: &Origin) -> Result<Answer, String> {
-        let client = self.client(&request.trust)?;
+        reach::check(&uri, request.trust.reach)?;
+        let client = self.client(origin.encryption(), &request.trust)?;
         let (mut method, mut body) = (request.method, request.body.clone());
         for _ in 0..=REDIRECTS {
             let message = message(request, method, &uri, body.as_deref())?;
@@ -146,26 +184,34 @@ impl Asker {
         Err(format!("{origin} leads from one address to the next, more than {REDIRECTS} times"))
     }
 
-    fn client(&self, trust: &Trust) -> Result<Client, String> {
+    fn client(&self, encryption: Encryption, trust: &Trust) -> Result<Client, String> {
         let mut clients = self.clients.lock().unwrap_or_else(PoisonError::into_inner);
-        if let Some(known) = clients.get(trust) {
+        let kind = (encryption, trust.clone());
+        if let Some(known) = clients.get(&kind) {
             return Ok(known.clone());
         }
         if clients.len() >= CLIENTS {
             clients.clear();
         }
-        let made = client(trust)?;
-        clients.insert(trust.clone(), made.clone());
+        let made = client(trust, encryption)?;
+        clients.insert(kind, made.clone());
         Ok(made)
     }
 
-    fn room(&self, origin: &Origin) -> Arc<Semaphore> {
-        let mut hosts = self.hosts.lock().unwrap_or_else(PoisonError::into_inner);
-        if hosts.len() >= HOSTS {
-            hosts.retain(|_, room| room.available_permits() < self.at_once);
+    fn room(&self, room: Room) -> Arc<Semaphore> {
+        let Limits { per_host, in_all, .. } = self.limits;
+        let places = match room {
+            Room::All => in_all,
+            Room::Host(_) => per_host,
+            Room::HostOf(..) => per_host / 2,
+            Room::Of(_) => in_all / 2,
+        };
+        let mut rooms = self.rooms.lock().unwrap_or_else(PoisonError::into_inner);
+        if rooms.len() >= ROOMS {
+            // Whoever is in one, or waits for it, has it too.
+            rooms.retain(|_, room| Arc::strong_count(room) > 1);
         }
-        let room = hosts.entry(origin.to_string());
-        room.or_insert_with(|| Arc::new(Semaphore::new(self.at_once))).clone()
+        rooms.entry(room).or_insert_with(|| Arc::new(Semaphore::new(places.max(1)))).clone()
     }
 }
 

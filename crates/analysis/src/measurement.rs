@@ -1,8 +1,10 @@
 //! What came of a question becomes a measurement: its phase, the reason, and the value as text.
 
 use std::collections::BTreeMap;
+use std::io::{self, Write};
 
 use jiff::Timestamp;
+use serde::{Serialize, Serializer};
 use serde_json::Value as Json;
 use windlass_api::analysis::{Measurement, Phase};
 
@@ -129,28 +131,67 @@ fn also(others: &[(&String, &Judgement)]) -> String {
     }
 }
 
-/// A value as text, as users know it from the status of a run: a number or a text as it is, everything else as JSON.
+/// A value as text, as users know it from the status of a run: a number or a text as it is, everything else as JSON. No
+/// more of that is written than could be kept.
 pub fn shown(value: &Value) -> String {
-    match (value, json_of(value)) {
-        (Value::Text(text), _) => text.clone(),
+    match value {
+        Value::Text(text) => text.clone(),
         // NaN and the like are texts in JSON, but alone they need no quotes.
-        (Value::Float(_), Json::String(text)) => text,
-        (_, json) => json.to_string(),
+        Value::Float(number) => match number_of(*number) {
+            Json::String(text) => text,
+            json => json.to_string(),
+        },
+        _ => {
+            let mut room = Room(Vec::new());
+            let is_whole = serde_json::to_writer(&mut room, &Written(value)).is_ok();
+            let text = String::from_utf8_lossy(&room.0).into_owned();
+            if is_whole {
+                text
+            } else {
+                text.trim_end_matches(char::REPLACEMENT_CHARACTER).to_owned() + "…"
+            }
+        }
     }
 }
 
 /// A value as JSON, in which NaN and the infinite ones are texts, because it has no such numbers.
 pub fn json_of(value: &Value) -> Json {
-    match value {
-        Value::Nil => Json::Null,
-        Value::Bool(value) => Json::from(*value),
-        Value::Integer(number) => Json::from(*number),
-        Value::Float(number) => number_of(*number),
-        Value::Text(text) => Json::from(text.as_str()),
-        Value::List(items) => items.iter().map(json_of).collect(),
-        Value::Map(fields) => fields.iter().map(|(name, value)| (name.clone(), json_of(value))).collect(),
-        Value::Moment(moment) => Json::from(moment.to_string()),
-        Value::Duration(duration) => Json::from(format!("{duration:#}")),
+    // Values have nothing in them that JSON has not.
+    serde_json::to_value(Written(value)).unwrap_or_default()
+}
+
+/// A value, to be written as JSON.
+struct Written<'a>(&'a Value);
+
+impl Serialize for Written<'_> {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        match self.0 {
+            Value::Nil => serializer.serialize_unit(),
+            Value::Bool(value) => serializer.serialize_bool(*value),
+            Value::Integer(number) => serializer.serialize_i64(*number),
+            Value::Float(number) => number_of(*number).serialize(serializer),
+            Value::Text(text) => serializer.serialize_str(text),
+            Value::List(items) => serializer.collect_seq(items.iter().map(Written)),
+            Value::Map(fields) => serializer.collect_map(fields.iter().map(|(name, it)| (name, Written(it)))),
+            Value::Moment(moment) => serializer.collect_str(moment),
+            Value::Duration(duration) => serializer.collect_str(&format_args!("{duration:#}")),
+        }
+    }
+}
+
+/// Takes what is written until it is full: as many letters as are kept, whatever they are.
+struct Room(Vec<u8>);
+
+impl Write for Room {
+    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        let most = (LONGEST * char::MAX.len_utf8() + 1).saturating_sub(self.0.len());
+        let taken = bytes.get(..most).unwrap_or(bytes);
+        self.0.extend_from_slice(taken);
+        Ok(taken.len())
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        Ok(())
     }
 }
 

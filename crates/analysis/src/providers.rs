@@ -160,6 +160,8 @@ pub enum SecretPlace {
 pub struct Setting<'a> {
     /// The time.
     pub now: Timestamp,
+    /// The namespace that asks: each has its share of what there is room for.
+    pub namespace: &'a str,
     /// The Secret that it asked for.
     pub secret: &'a BTreeMap<String, String>,
     /// The environment of the process.
@@ -203,7 +205,7 @@ pub struct Request {
     pub trust: Trust,
 }
 
-/// Whom to trust on an encrypted connection, and who we are.
+/// Whom to ask at all, whom to trust on an encrypted connection, and who we are.
 #[derive(Clone, Default, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Trust {
     /// The server's certificate is not checked.
@@ -212,6 +214,18 @@ pub struct Trust {
     pub authorities: Option<String>,
     /// Our own certificate and its key (PEM).
     pub identity: Option<(String, String)>,
+    /// How near whoever is asked may be.
+    pub reach: Reach,
+}
+
+/// How near whoever is asked may be.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Reach {
+    /// Not at the addresses by which a cloud tells a machine about itself: whoever writes a template names the address.
+    #[default]
+    Network,
+    /// There too: the controller's own environment names the address.
+    Machine,
 }
 
 impl fmt::Debug for Request {

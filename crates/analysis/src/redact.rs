@@ -6,12 +6,23 @@ use std::fmt;
 use crate::arguments::HIDDEN;
 use crate::expression::to_base64;
 
+/// What stands where a text was cut.
+pub(crate) const CUT: char = '…';
+/// How much of a long secret is enough to know it by. What follows is hidden as far as it is the secret's.
+const HEAD: usize = 32;
+/// How much of a secret may be seen where a text was cut in the middle of it.
+const SEEN: usize = 1;
+
 /// Replaces secrets by `*****`, also where they are written in another way: without the spaces around them, escaped, in
-/// an address, or in base64. Numbers that were measured are numbers, whatever a secret says; texts are replaced.
+/// an address, or in base64; and where only their beginning is left, because a text was cut there (`…`). Numbers that were
+/// measured are numbers, whatever a secret says; texts are replaced. However many secrets there are and however long they
+/// are, that takes about as long as the text is.
 #[derive(Clone, Default, PartialEq, Eq)]
 pub struct Redactor {
-    /// The longest first, so that no part of one is left over.
+    /// In order.
     secrets: Vec<String>,
+    /// For each one the longest other one that it begins with and that is no longer than a head.
+    within: Vec<Option<usize>>,
 }
 
 impl fmt::Debug for Redactor {
@@ -30,9 +41,19 @@ impl Redactor {
     }
 
     fn sorted(all: BTreeSet<String>) -> Self {
-        let mut secrets: Vec<String> = all.into_iter().filter(|secret| !secret.is_empty()).collect();
-        secrets.sort_by_key(|secret| std::cmp::Reverse(secret.len()));
-        Self { secrets }
+        let secrets: Vec<String> = all.into_iter().filter(|secret| !secret.is_empty()).collect();
+        let mut within: Vec<Option<usize>> = Vec::with_capacity(secrets.len());
+        for (index, secret) in secrets.iter().enumerate() {
+            // Whatever it begins with stands before it, and begins those in between as well.
+            let mut known = index.checked_sub(1);
+            while let Some(other) = known.and_then(|known| secrets.get(known))
+                && (other.len() > HEAD || !secret.starts_with(other.as_str()))
+            {
+                known = known.and_then(|known| within.get(known).copied().flatten());
+            }
+            within.push(known);
+        }
+        Self { secrets, within }
     }
 
     /// The same, for more secrets.
@@ -45,20 +66,67 @@ impl Redactor {
 
     /// A text without secrets. One pass, so that nothing is found in what was put in.
     pub fn text(&self, text: &str) -> String {
+        if self.secrets.is_empty() {
+            return text.to_owned();
+        }
         let mut out = String::with_capacity(text.len());
         let mut rest = text;
         while let Some(next) = rest.chars().next() {
-            let secret = self.secrets.iter().find(|secret| rest.starts_with(secret.as_str()));
-            if let Some(secret) = secret {
-                out.push_str(HIDDEN);
-                rest = &rest[secret.len()..];
-            } else {
-                out.push(next);
-                rest = &rest[next.len_utf8()..];
-            }
+            let length = match self.begins(rest).max(self.cut_off(rest)) {
+                Some(hidden) => {
+                    out.push_str(HIDDEN);
+                    hidden
+                }
+                None => {
+                    out.push(next);
+                    next.len_utf8()
+                }
+            };
+            rest = rest.get(length..).unwrap_or_default();
         }
         out
     }
+
+    /// How much of the beginning of a text is a secret; the longest one counts.
+    fn begins(&self, text: &str) -> Option<usize> {
+        let head = head(text.as_bytes());
+        let next = self.secrets.partition_point(|secret| self::head(secret.as_bytes()) <= head);
+        let mut at = next.checked_sub(1);
+        while let Some(secret) = at.and_then(|at| self.secrets.get(at)) {
+            if secret.len() <= HEAD && text.starts_with(secret.as_str()) {
+                return Some(secret.len());
+            }
+            if secret.len() > HEAD && self::head(secret.as_bytes()) == head {
+                return Some(self.common(text));
+            }
+            at = at.and_then(|at| self.within.get(at).copied().flatten());
+        }
+        None
+    }
+
+    /// How much of a text that is cut off soon is the beginning of a secret.
+    fn cut_off(&self, text: &str) -> Option<usize> {
+        let window = text.char_indices().take(HEAD).find(|(_, letter)| *letter == CUT)?.0;
+        let left = text.get(..window)?;
+        let place = self.secrets.partition_point(|secret| secret.as_str() < left);
+        let begun = self.secrets.get(place).is_some_and(|secret| secret.starts_with(left));
+        (begun && left.chars().count() > SEEN).then_some(window)
+    }
+
+    /// How much a text has in common with the secret that it has most in common with: one of its neighbours.
+    fn common(&self, text: &str) -> usize {
+        let place = self.secrets.partition_point(|secret| secret.as_str() <= text);
+        let neighbours = [place.checked_sub(1), Some(place)].into_iter().flatten();
+        let common = |secret: &String| {
+            let pairs = text.chars().zip(secret.chars()).take_while(|(one, other)| one == other);
+            pairs.map(|(letter, _)| letter.len_utf8()).sum()
+        };
+        neighbours.filter_map(|at| self.secrets.get(at)).map(common).max().unwrap_or(0)
+    }
+}
+
+fn head(text: &[u8]) -> &[u8] {
+    text.get(..HEAD).unwrap_or(text)
 }
 
 /// A secret as it may be written somewhere.
@@ -66,12 +134,19 @@ fn spellings(secret: &str) -> Vec<String> {
     let trimmed = secret.trim();
     // What stands between the quotes.
     let inner = |quoted: String| quoted.get(1..quoted.len().saturating_sub(1)).unwrap_or_default().to_owned();
+    let json = inner(serde_json::Value::from(trimmed).to_string());
+    let in_an_address: String = form_urlencoded::byte_serialize(trimmed.as_bytes()).collect();
     vec![
         secret.to_owned(),
         trimmed.to_owned(),
+        // As answers are quoted.
+        trimmed.split_whitespace().collect::<Vec<_>>().join(" "),
         inner(format!("{trimmed:?}")),
-        inner(serde_json::Value::from(trimmed).to_string()),
-        form_urlencoded::byte_serialize(trimmed.as_bytes()).collect(),
+        // Go writes these three so, even where nobody reads them as HTML.
+        json.replace('&', "\\u0026").replace('<', "\\u003c").replace('>', "\\u003e"),
+        json,
+        in_an_address.replace('+', "%20"),
+        in_an_address,
         to_base64(secret),
         to_base64(trimmed),
     ]
@@ -95,6 +170,47 @@ mod tests {
         for (text, wanted) in rows {
             assert_eq!(redactor.text(text), wanted);
         }
+    }
+
+    #[test]
+    fn a_secret_is_hidden_in_every_spelling_that_servers_repeat_it_in() {
+        let redactor = Redactor::new(["a<b>&c", "two words\nand a line", "p+q r"]);
+        let rows = [
+            ("{\"error\":\"a\\u003cb\\u003e\\u0026c\"}", "{\"error\":\"*****\"}"),
+            ("two words and a line.", "*****."),
+            ("two words\\nand a line.", "*****."),
+            ("p%2Bq+r p%2Bq%20r", "***** *****"),
+        ];
+        for (text, wanted) in rows {
+            assert_eq!(redactor.text(text), wanted);
+        }
+    }
+
+    #[test]
+    fn what_is_left_of_a_secret_where_a_text_was_cut_is_hidden_too() {
+        let token = "0123456789abcdefghijklmnopqrstuvwxyzABCDEFGH";
+        let redactor = Redactor::new([token, "short", "0123"]);
+        for length in 2..token.len() {
+            let text = format!("no: Bearer {}…; look", &token[..length]);
+            assert_eq!(redactor.text(&text), "no: Bearer *****…; look", "{length}");
+        }
+        assert_eq!(redactor.text("sh… short… shirt… 0…"), "*****… *****… shirt… 0…");
+    }
+
+    #[test]
+    fn a_long_secret_is_hidden_as_far_as_it_goes_and_the_longest_counts() {
+        let long = "x".repeat(50);
+        let redactor = Redactor::new([
+            format!("{long}-one"),
+            format!("{long}-other"),
+            "xx".to_owned(),
+            "xxxx".to_owned(),
+        ]);
+        assert_eq!(
+            redactor.text(&format!("{long}-other, {long}-one, {long}-none")),
+            "*****, *****, *****none"
+        );
+        assert_eq!(redactor.text("xxxxx xxx"), "*****x *****x");
     }
 
     #[test]

@@ -47,6 +47,17 @@ fn given() -> Value {
 }
 
 #[test]
+fn the_name_of_a_secret_cannot_lead_out_of_its_path() {
+    let known = templates(&[("errors", errors())]);
+    let mut args = given();
+    args[3]["valueFrom"]["secretKeyRef"]["name"] = "../configmaps/a?b".into();
+    let analysis = json!({"templates": [{"templateName": "errors"}], "args": args});
+    let flaws = composed(analysis, &known, Ends::ByItself).unwrap_err();
+    let words = "spec.args.token.valueFrom.secretKeyRef.name: \"../configmaps/a?b\" is no name of an object";
+    assert!(flaws.iter().any(|flaw| flaw.starts_with(words)), "{flaws:?}");
+}
+
+#[test]
 fn arguments_come_from_values_revisions_fields_and_secrets_stay_where_they_are() {
     let mut template = errors();
     template["metrics"][0]["interval"] = "10s".into();

@@ -190,11 +190,63 @@ fn settings_that_make_no_sense_are_told_by_their_path() {
         json!({"expression": "object.status.ok"}),
         json!({"expression": "Pod{name: 'a'}"}),
         json!({"expression": "object.data", "object": object}),
+        json!({"expression": "object.data", "object": {"apiVersion": "/v1", "kind": "Secret", "name": "a/../b"}}),
         json!({"expression": "object.a", "object": {"kind": "Cluster", "namespce": "db"}}),
     ];
     let told: Vec<String> =
         rows.iter().map(|settings| format!("{settings}\n{}\n", flaws(settings))).collect();
     assert_snapshot!(told.join("\n"));
+}
+
+/// What the server is asked for, if it is asked: what is yet to be filled in is not checked any earlier.
+fn asked(object: &Json) -> Result<String, String> {
+    let settings = json!({"expression": "object.data", "object": object});
+    let provider = read("it", &settings).map_err(|flaws| flaws[0].to_string())?;
+    let wanted = provider.object().unwrap();
+    wanted.group_version().map(|asked| format!("{}|{}|{}", asked.group, asked.version, wanted.name))
+}
+
+#[test]
+fn no_spelling_leads_to_a_secret_or_out_of_the_path() {
+    let object =
+        |version: &str, kind: &str, name: &str| json!({"apiVersion": version, "kind": kind, "name": name});
+    let spellings = [
+        "v1",
+        "/v1",
+        "v1/",
+        "//v1",
+        "v1?x",
+        "v1#",
+        "v1/.",
+        "./v1",
+        "../v1",
+        "../api/v1",
+        "a/b/c",
+        "a..b/v1",
+        "%2fv1",
+        " v1",
+        "V1",
+        "{{/v1",
+        "/v1*****",
+    ];
+    for version in spellings {
+        assert!(asked(&object(version, "Secret", "db")).is_err(), "{version}");
+        assert!(version == "v1" || asked(&object(version, "ConfigMap", "db")).is_err(), "{version}");
+    }
+    let names = ["a/../b", "..", ".", "a?b", "a#b", "a%2fb", "a b", "a/../b{{", "../secrets/*****"];
+    for name in names {
+        assert!(asked(&object("v1", "ConfigMap", name)).is_err(), "{name}");
+        for provider in ["newRelic", "influxdb"] {
+            let settings = json!({provider: {"query": "q", "profile": name}});
+            assert!(providers::read("it", &settings).is_err(), "{name}");
+        }
+        let settings = json!({"datadog": {"query": "q", "secretRef": {"name": name}}});
+        assert!(providers::read("it", &settings).is_err(), "{name}");
+    }
+    assert_eq!(asked(&object("v1", "ConfigMap", "a.b-1")).as_deref(), Ok("|v1|a.b-1"));
+    assert_eq!(asked(&object("apps/v1", "StatefulSet", "db")).as_deref(), Ok("apps|v1|db"));
+    let wanted = asked(&object("postgresql.cnpg.io/v1beta1", "Cluster", "db-{{pod.ordinal}}"));
+    assert_eq!(wanted.as_deref(), Ok("postgresql.cnpg.io|v1beta1|db-{{pod.ordinal}}"));
 }
 
 #[test]
@@ -280,6 +332,19 @@ fn no_expression_runs_away() {
             told.starts_with("error: the expression has no value: over so many objects"),
             "{text}: {told}"
         );
+    }
+    let text = "A".repeat(1700);
+    let numbers = vec!["0"; 75].join(",");
+    let thrice =
+        |inner: &str| format!("[{numbers}].map(x,[{numbers}].map(y,[{numbers}].map(z,{inner}))).size()");
+    let large = [
+        thrice(&format!("\"{text}\"+\"{text}\"")),
+        thrice(&format!("b\"{text}\"")),
+        format!("[string(\"{text}\")].map(s, {})[0]", thrice("s + s")),
+    ];
+    for text in large {
+        let told = over(&text, &many, None);
+        assert!(told.starts_with("error: the expression has no value: over so many objects"), "{told}");
     }
     assert!(began.elapsed() < Duration::from_secs(30), "{:?}", began.elapsed());
     assert!(over("pods", &many, None).contains("the result has more than 1000 values"));

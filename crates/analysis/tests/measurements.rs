@@ -140,6 +140,10 @@ fn a_value_is_shown_as_users_know_it() {
     for (value, wanted) in rows {
         assert_eq!(shown(&value), wanted);
     }
+    // No more of a large one is written than could be kept, and it ends where a letter ends.
+    let large = Value::List(vec![Value::Text("ü…".repeat(100)); 100_000]);
+    let text = shown(&large);
+    assert!(text.ends_with('…') && text.len() < 17_000 && text.chars().count() > 4096, "{}", text.len());
 }
 
 fn value(json: serde_json::Value) -> Reading {

@@ -116,6 +116,19 @@ fn every_mistake_in_the_settings_of_prometheus_is_told_with_its_field() {
 }
 
 #[test]
+fn nobody_is_waited_for_without_end() {
+    let rows = [
+        json!({"web": {"url": "http://a", "timeoutSeconds": 301}}),
+        json!({"prometheus": {"query": "up", "timeout": 999_999_999}}),
+        json!({"datadog": {"query": "q", "requestTimeout": "1000000h"}}),
+        json!({"newRelic": {"query": "q", "timeout": "301"}}),
+        json!({"web": {"url": "http://a", "timeoutSeconds": 300}}),
+        json!({"datadog": {"query": "q", "requestTimeout": "5m"}}),
+    ];
+    insta::assert_snapshot!("time_limits", page(&rows));
+}
+
+#[test]
 fn every_mistake_in_the_settings_of_web_is_told_with_its_field() {
     let provider = json!({"web": {
         "method": "DELETE",

@@ -43,7 +43,8 @@ async fn measured(settings: &Json) -> Result<Measured, String> {
 async fn measured_in(settings: &Json, environment: &[(&str, &str)]) -> Result<Measured, String> {
     let pair = |(name, value): &(&str, &str)| ((*name).to_owned(), (*value).to_owned());
     let environment: BTreeMap<String, String> = environment.iter().map(pair).collect();
-    let setting = Setting { now: now(), secret: &BTreeMap::new(), environment: &environment };
+    let setting =
+        Setting { now: now(), namespace: "shop", secret: &BTreeMap::new(), environment: &environment };
     let mut sent = Vec::new();
     let measured = Asker::default().measure(provider(settings).as_ref(), &setting, &mut sent).await;
     measured.map_err(|error| Redactor::new(&sent).text(&error))

@@ -114,8 +114,8 @@ impl Parts {
                 Settings::Http(provider) => {
                     let (secret, environment) = self.credentials(question, provider.as_ref()).await?;
                     secrets.others.extend(secret.values().cloned());
-                    let setting =
-                        Setting { now: self.clock.now(), secret: &secret, environment: &environment };
+                    let (now, namespace) = (self.clock.now(), question.run.namespace.as_str());
+                    let setting = Setting { now, namespace, secret: &secret, environment: &environment };
                     let measured = self.asker.measure(provider.as_ref(), &setting, &mut secrets.others).await;
                     Ok(measured.map_or_else(Reading::Error, Reading::Value))
                 }
@@ -158,7 +158,8 @@ impl Parts {
         };
         let (secret, environment) = self.credentials(question, first.as_ref()).await?;
         secrets.others.extend(secret.values().cloned());
-        let setting = Setting { now: self.clock.now(), secret: &secret, environment: &environment };
+        let (now, namespace) = (self.clock.now(), question.run.namespace.as_str());
+        let setting = Setting { now, namespace, secret: &secret, environment: &environment };
         Ok(Reading::PerPod(self.asker.measure_each(&providers, &setting, &mut secrets.others).await))
     }
 

@@ -12,7 +12,7 @@ use kube::{Api, Client, ResourceExt};
 use serde_json::{Value, json};
 use tokio::sync::Semaphore;
 use windlass_analysis::gauge::{Question, Reading, Subject};
-use windlass_analysis::providers::kubernetes::{Facts, Kubernetes, ObjectWanted};
+use windlass_analysis::providers::kubernetes::{Facts, Kubernetes, NO_SECRET, ObjectWanted};
 
 use crate::live::{Trouble, in_time, read_object};
 
@@ -50,8 +50,8 @@ impl Objects {
         if let Some(known) = known {
             return Ok(known);
         }
-        let (group, version) = wanted.api_version.split_once('/').unwrap_or(("", &wanted.api_version));
-        let kind = GroupVersionKind::gvk(group, version, &wanted.kind);
+        let asked = wanted.group_version()?;
+        let kind = GroupVersionKind::gvk(asked.group, asked.version, &wanted.kind);
         let what = format!("{what}: {} of {}", wanted.kind, wanted.api_version);
         let (resource, capabilities) = in_time(&what, pinned_kind(client, &kind)).await?;
         let found = (resource, capabilities.scope);
@@ -170,6 +170,7 @@ async fn named(
 ) -> Result<Option<Value>, Trouble> {
     let what = format!("{} {namespace}/{}", wanted.kind, wanted.name);
     let (resource, scope) = objects.kind(client, wanted, &what).await?;
+    may_be_shown(&resource)?;
     let api: Api<DynamicObject> = match scope {
         Scope::Namespaced => Api::namespaced_with(client.clone(), namespace, &resource),
         Scope::Cluster => {
@@ -183,10 +184,29 @@ async fn named(
     Ok(found.as_ref().map(as_json))
 }
 
+/// Once more, on what the server says it is: however a Secret was asked for, it is not read.
+fn may_be_shown(resource: &ApiResource) -> Result<(), String> {
+    let is_secret = resource.group.is_empty() && resource.plural == "secrets";
+    if is_secret { Err(NO_SECRET.to_owned()) } else { Ok(()) }
+}
+
 fn as_json(object: &DynamicObject) -> Value {
     let mut json = json!({"metadata": object.metadata});
     if let (Some(fields), Some(data)) = (json.as_object_mut(), object.data.as_object()) {
         fields.extend(data.clone());
     }
     json
+}
+
+#[cfg(test)]
+mod tests {
+    use k8s_openapi::api::core::v1::{ConfigMap, Secret};
+
+    use super::*;
+
+    #[test]
+    fn what_the_server_says_is_a_secret_is_not_read() {
+        assert_eq!(may_be_shown(&ApiResource::erase::<Secret>(&())), Err(NO_SECRET.to_owned()));
+        assert_eq!(may_be_shown(&ApiResource::erase::<ConfigMap>(&())), Ok(()));
+    }
 }

@@ -7,6 +7,7 @@ use std::net::{SocketAddr, TcpListener};
 use std::path::PathBuf;
 use std::process::{Command, Output};
 use std::sync::mpsc::{Receiver, channel};
+use std::thread;
 
 fn windlass(arguments: &[&str]) -> Output {
     Command::new(env!("CARGO_BIN_EXE_windlass"))
@@ -300,4 +301,40 @@ fn the_exit_code_of_a_simulation_says_whether_it_ended_well() {
         assert!(said.contains(err) && said.is_empty() == err.is_empty(), "{name} {flags:?}: {said}");
         assert!(!printed.contains('\u{1b}'), "no colours in a pipe");
     }
+}
+
+/// Tries a template with one metric on a machine that has no certificates of authorities.
+fn analyzed_without_authorities(url: &str) -> String {
+    let template = format!(
+        "apiVersion: argoproj.io/v1alpha1\nkind: AnalysisTemplate\nmetadata: {{name: health}}\nspec:\n  metrics:\n  \
+         - name: lag\n    successCondition: result < 9\n    provider: {{web: {{url: \"{url}\"}}}}\n"
+    );
+    let file = std::env::temp_dir().join(format!("windlass-without-authorities-{}.yaml", std::process::id()));
+    std::fs::write(&file, template).unwrap();
+    let nowhere = "/nonexistent/authorities";
+    let output = Command::new(env!("CARGO_BIN_EXE_windlass"))
+        .args(["analyze", "-f", file.to_str().unwrap()])
+        .env("SSL_CERT_FILE", nowhere)
+        .env("SSL_CERT_DIR", nowhere)
+        .output()
+        .unwrap();
+    std::fs::remove_file(file).unwrap();
+    String::from_utf8_lossy(&output.stdout).into_owned() + &said(&output)
+}
+
+/// The image has but one program in it: what needs no certificates must not want any.
+#[test]
+fn without_certificates_of_authorities_http_works_and_https_says_why_not() {
+    let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+    let address = listener.local_addr().unwrap();
+    let server = thread::spawn(move || {
+        let (mut stream, _) = listener.accept().unwrap();
+        let _ = stream.read(&mut [0; 1024]).unwrap();
+        stream.write_all(b"HTTP/1.1 200 OK\r\nContent-Length: 1\r\nConnection: close\r\n\r\n7").unwrap();
+    });
+    let told = analyzed_without_authorities(&format!("http://{address}/"));
+    assert!(told.contains("Successful"), "{told}");
+    server.join().unwrap();
+    let told = analyzed_without_authorities("https://127.0.0.1:1/");
+    assert!(told.contains("there are no certificates of authorities here"), "{told}");
 }

@@ -15,6 +15,7 @@ use rustls::pki_types::pem::PemObject;
 use rustls::pki_types::{CertificateDer, PrivateKeyDer, ServerName, UnixTime};
 use rustls::{ClientConfig, DigitallySignedStruct, RootCertStore, SignatureScheme};
 
+use super::reach::{Resolver, resolver};
 use crate::providers::Trust;
 
 /// What is sent.
@@ -22,18 +23,31 @@ pub(super) type Body = String;
 /// What comes back.
 pub(super) type Incoming = hyper::body::Incoming;
 /// Connections to everybody, of one trust.
-pub(super) type Client = Pool<HttpsConnector<HttpConnector>, Body>;
+pub(super) type Client = Pool<HttpsConnector<HttpConnector<Resolver>>, Body>;
 
 /// How long a connection that nobody uses is kept: shorter than servers keep theirs.
 const IDLE: Duration = Duration::from_secs(30);
 
-/// A client that trusts whom it should.
-pub(super) fn client(trust: &Trust) -> Result<Client, String> {
-    let mut tcp = HttpConnector::new();
+/// What is said of https where there is nobody to trust.
+const NO_AUTHORITIES: &str = "no server can be trusted over https, because there are no certificates of authorities \
+                              here: name the server's in tls.ca, or a file with the usual ones in SSL_CERT_FILE";
+
+/// Whether connections are encrypted.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub(super) enum Encryption {
+    /// http
+    Off,
+    /// https
+    On,
+}
+
+/// A client that trusts whom it should. Where nothing is encrypted, certificates play no part, not even missing ones.
+pub(super) fn client(trust: &Trust, encryption: Encryption) -> Result<Client, String> {
+    let mut tcp = HttpConnector::new_with_resolver(resolver(trust.reach));
     tcp.set_nodelay(true);
     tcp.enforce_http(false);
     let connector = HttpsConnectorBuilder::new()
-        .with_tls_config(configuration(trust)?)
+        .with_tls_config(configuration(trust, encryption)?)
         .https_or_http()
         .enable_http1()
         .wrap_connector(tcp);
@@ -43,20 +57,22 @@ pub(super) fn client(trust: &Trust) -> Result<Client, String> {
         .build(connector))
 }
 
-fn configuration(trust: &Trust) -> Result<ClientConfig, String> {
+fn configuration(trust: &Trust, encryption: Encryption) -> Result<ClientConfig, String> {
     let provider = Arc::new(ring::default_provider());
     let failed = |what: &str, error: &dyn Error| format!("{what}: {error}");
     let builder = ClientConfig::builder_with_provider(provider.clone())
         .with_safe_default_protocol_versions()
         .map_err(|error| failed("TLS cannot be set up", &error))?;
+    if encryption == Encryption::Off {
+        return Ok(builder.with_root_certificates(RootCertStore::empty()).with_no_client_auth());
+    }
     let builder = match &trust.authorities {
         _ if trust.insecure => {
             builder.dangerous().with_custom_certificate_verifier(Arc::new(Anybody(provider)))
         }
         Some(authorities) => builder.with_root_certificates(roots(authorities)?),
-        None => builder
-            .with_native_roots()
-            .map_err(|error| failed("the certificates of this machine cannot be read", &error))?,
+        // What it says besides has the paths of this machine in it.
+        None => builder.with_native_roots().map_err(|_| NO_AUTHORITIES.to_owned())?,
     };
     let Some((certificate, key)) = &trust.identity else { return Ok(builder.with_no_client_auth()) };
     let chain = certificates("tls.certificate", certificate)?;

@@ -4,6 +4,8 @@ use std::fmt;
 
 use http::Uri;
 
+use super::client::Encryption;
+
 /// A server: scheme, host and port.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct Origin {
@@ -23,6 +25,11 @@ impl Origin {
         };
         let host = uri.host().filter(|host| !host.is_empty()).ok_or("an address names a host")?;
         Ok(Self { scheme, host: host.to_ascii_lowercase(), port: uri.port_u16().unwrap_or(usual) })
+    }
+
+    /// Whether connections to it are encrypted.
+    pub(super) fn encryption(&self) -> Encryption {
+        if self.scheme == "https" { Encryption::On } else { Encryption::Off }
     }
 }
 

@@ -4,9 +4,8 @@
 use std::time::Duration;
 
 use jiff::Timestamp;
-use serde_json::Value as Json;
 
-use super::answers::Service;
+use super::answers::{Service, read_json};
 use super::aws::{self, Credentials, Scope, credentials};
 use super::fields::{Fields, is_open};
 use super::{Answer, Method, Request, Setting, Trust, form};
@@ -200,7 +199,7 @@ impl Client {
     /// The token, as a header says it.
     fn token(&self, answer: &Answer) -> Result<String, String> {
         let failed = |why: String| format!("no token for client {:?}: {why}", self.id);
-        let json: Option<Json> = serde_json::from_slice(&answer.body).ok();
+        let json = read_json(&answer.body).ok();
         let text = |name: &str| json.as_ref()?.get(name)?.as_str().filter(|text| !text.is_empty());
         if !answer.is_good() {
             let server = Service {

@@ -7,7 +7,7 @@ use std::time::Duration;
 use jiff::{SignedDuration, Timestamp};
 use serde_json::{Map, Value as Json, json};
 
-use super::answers::{Service, text_at};
+use super::answers::{Service, brief, text_at};
 use super::aws::{self, Credentials, Scope, credentials};
 use super::fields::{Fields, is_open};
 use super::{Answer, MOST_REQUESTS, Method, Provider, Request, SecretWanted, Setting, Step, Trust};
@@ -211,7 +211,8 @@ impl Data {
     fn result(&mut self, result: &Json) -> Result<(), String> {
         let part = |name: &str| result.get(name).and_then(Json::as_str).unwrap_or_default().to_owned();
         let list = |name: &str| result.get(name).and_then(Json::as_array).into_iter().flatten();
-        let wrong = |value: &Json| format!("CloudWatch answered with {value} where a number is wanted");
+        let wrong =
+            |value: &Json| format!("CloudWatch answered with {} where a number is wanted", brief(value));
         let values = list("Values")
             .map(|value| value.as_f64().map(Value::Float).ok_or_else(|| wrong(value)))
             .collect::<Result<Vec<_>, _>>()?;

@@ -8,7 +8,7 @@ use form_urlencoded::Serializer;
 use jiff::SignedDuration;
 use serde_json::{Value as Json, json};
 
-use super::answers::{Service, text_at};
+use super::answers::{Service, brief, text_at};
 use super::fields::{Fields, base_address, is_open};
 use super::{Answer, Method, Provider, Request, SecretPlace, SecretWanted, Setting, Step, Trust};
 use crate::expression::Value;
@@ -42,10 +42,9 @@ enum Api {
 /// Reads the settings.
 pub(super) fn read(fields: &mut Fields<'_>) -> Box<dyn Provider> {
     let window = fields.duration("interval").unwrap_or(WINDOW);
-    let timeout = fields.duration("requestTimeout").and_then(|limit| Duration::try_from(limit).ok());
-    let timeout = timeout.unwrap_or(TIMEOUT);
+    let timeout = fields.time_limit("requestTimeout", TIMEOUT);
     let secret = fields.block("secretRef", |named| {
-        let name = named.needed("name", "name the Secret");
+        let name = named.needed_object_name("name", "name the Secret");
         let place = match named.flag("namespaced") {
             Some(true) => SecretPlace::Run,
             Some(false) | None => SecretPlace::Controller,
@@ -322,5 +321,5 @@ fn number(value: &Json) -> Result<Value, String> {
 }
 
 fn not_a_number(value: &Json) -> String {
-    format!("Datadog answered with {value} where a number is wanted")
+    format!("Datadog answered with {} where a number is wanted", brief(value))
 }

@@ -11,12 +11,16 @@ use serde_json::{Map, Value as Json};
 use windlass_api::go_duration;
 
 use super::Trust;
+use super::kubernetes::object_name;
 use crate::arguments::HIDDEN;
 use crate::rules::Flaw;
 use crate::suggest::did_you_mean;
 
 /// What is said of a field that must be there, when nothing better can be said.
 const MISSING: &str = "it is missing";
+
+/// The longest that anybody is waited for.
+const LONGEST: Duration = Duration::from_mins(5);
 
 /// A block of settings that is being read.
 pub(super) struct Fields<'a> {
@@ -112,6 +116,23 @@ impl<'a> Fields<'a> {
         self.text(name).unwrap_or_default()
     }
 
+    /// The name of an object of Kubernetes.
+    pub(super) fn object_name(&mut self, name: &'static str) -> Option<String> {
+        let text = self.text(name)?;
+        if let Err(what) = object_name(&text) {
+            self.flaw(name, what);
+        }
+        Some(text)
+    }
+
+    /// One that must be there, with what is said if it is not.
+    pub(super) fn needed_object_name(&mut self, name: &'static str, advice: &str) -> String {
+        if !self.has(name) {
+            self.flaw(name, advice);
+        }
+        self.object_name(name).unwrap_or_default()
+    }
+
     /// One of a few words.
     pub(super) fn one_of(&mut self, name: &'static str, words: &[&str]) -> Option<String> {
         let text = self.text(name)?;
@@ -160,14 +181,35 @@ impl<'a> Fields<'a> {
         count
     }
 
-    /// A time limit in seconds; 0 means the usual one, as upstream.
+    /// A time limit in seconds, which is not too long; 0 means the usual one, as upstream.
     pub(super) fn seconds(&mut self, name: &'static str, usual: u64) -> Duration {
+        let limit = self.any_seconds(name, usual);
+        self.no_longer(name, limit).unwrap_or(Duration::from_secs(usual))
+    }
+
+    /// The same, for whoever has a limit of its own for it.
+    pub(super) fn any_seconds(&mut self, name: &'static str, usual: u64) -> Duration {
         let given = self.number(name).unwrap_or(0);
         let limit = u64::try_from(given).unwrap_or_else(|_| {
             self.flaw(name, format!("{given} is no time limit: write whole seconds above 0"));
             0
         });
         Duration::from_secs(if limit == 0 { usual } else { limit })
+    }
+
+    /// A time limit as Go writes durations.
+    pub(super) fn time_limit(&mut self, name: &'static str, usual: Duration) -> Duration {
+        let limit = self.duration(name).and_then(|limit| Duration::try_from(limit).ok()).unwrap_or(usual);
+        self.no_longer(name, limit).unwrap_or(usual)
+    }
+
+    /// A time limit, unless it is none: whoever does not answer is not waited for without end.
+    fn no_longer(&mut self, name: &'static str, limit: Duration) -> Option<Duration> {
+        if limit > LONGEST {
+            self.flaw(name, format!("an answer is waited for {} seconds at most", LONGEST.as_secs()));
+            return None;
+        }
+        Some(limit)
     }
 
     /// A duration as Go writes it, above zero.
@@ -330,7 +372,7 @@ impl<'a> Fields<'a> {
         if insecure && authorities.is_some() {
             self.flaw("insecure", "with insecure nothing is checked, so tls.ca has no use: keep one of them");
         }
-        Trust { insecure, authorities, identity }
+        Trust { insecure, authorities, identity, ..Trust::default() }
     }
 
     fn pem(&mut self, name: &'static str) -> Option<String> {

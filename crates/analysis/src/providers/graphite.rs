@@ -6,7 +6,7 @@ use std::time::Duration;
 use form_urlencoded::Serializer;
 use serde_json::Value as Json;
 
-use super::answers::Service;
+use super::answers::{Service, brief};
 use super::fields::{Fields, is_open};
 use super::{Answer, Method, Provider, Request, SecretWanted, Setting, Step, Trust};
 use crate::expression::Value;
@@ -84,7 +84,8 @@ impl Provider for Graphite {
 
 /// The value of a point, if it has one.
 fn value(point: &Json) -> Result<Option<Value>, String> {
-    let wrong = || format!("Graphite answered with {point} where a point is wanted: a value and a time");
+    let wrong =
+        || format!("Graphite answered with {} where a point is wanted: a value and a time", brief(point));
     match point.as_array().map(Vec::as_slice) {
         Some([Json::Null, _]) => Ok(None),
         Some([Json::String(text), _]) => {

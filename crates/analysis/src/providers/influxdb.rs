@@ -6,9 +6,9 @@ use std::collections::BTreeMap;
 use std::time::Duration;
 
 use form_urlencoded::Serializer;
-use serde_json::{Value as Json, json};
+use serde_json::json;
 
-use super::answers::{Service, text_at};
+use super::answers::{Service, read_json, text_at};
 use super::fields::{Fields, base_address};
 use super::{Answer, Method, Provider, Request, SecretPlace, SecretWanted, Setting, Step, Trust};
 use crate::expression::Value;
@@ -26,7 +26,7 @@ struct Influx {
 
 /// Reads the settings.
 pub(super) fn read(fields: &mut Fields<'_>) -> Box<dyn Provider> {
-    let secret = fields.text("profile").unwrap_or_else(|| SECRET.to_owned());
+    let secret = fields.object_name("profile").unwrap_or_else(|| SECRET.to_owned());
     let query = fields.needed("query", "write what is asked, in Flux");
     Box::new(Influx { query, secret })
 }
@@ -55,13 +55,14 @@ impl Provider for Influx {
         let credentials = format!("authToken and org in the Secret {} beside the controller", self.secret);
         let service = Service { name: "InfluxDB", credentials: &credentials, secrets: &[token] };
         if !answer.is_good() {
-            let json: Option<Json> = serde_json::from_slice(&answer.body).ok();
+            let json = read_json(&answer.body).ok();
             return Err(service.refusal(answer, json.and_then(|json| text_at(&json, "/message"))));
         }
         let values = table::values(&answer.body).map_err(|what| match what {
             table::Wrong::Said(words) => {
                 format!("InfluxDB could not answer the query: {}", service.quote(&words))
             }
+            table::Wrong::TooMuch => service.too_much(),
             table::Wrong::Unreadable(what) => format!("InfluxDB's answer cannot be read: {what}"),
         })?;
         if values.is_empty() {

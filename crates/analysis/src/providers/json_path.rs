@@ -9,8 +9,11 @@ use serde_json::Value as Json;
 
 /// How deep blocks and filters may be nested in a path.
 const DEPTH: usize = 16;
-/// How many values may be looked at in between, so that no path takes for ever.
-const VALUES: usize = 100_000;
+/// How many values may be looked at, so that no path takes for ever: each one that a part is asked of, that it finds, that
+/// a filter is asked about, or that is compared.
+const VALUES: usize = 500_000;
+/// So many bytes of a text that is compared count as a value.
+const TEXT: usize = 64;
 
 /// A path.
 #[derive(Clone, Debug, PartialEq)]
@@ -298,10 +301,7 @@ impl<'a> Walk<'a> {
     }
 
     fn part(&mut self, part: &Part, values: &[&'a Json]) -> Result<Vec<&'a Json>, String> {
-        self.looked += values.len() + 1;
-        if self.looked > VALUES {
-            return Err("the path looks at too many values".to_owned());
-        }
+        self.look(values.len() + 1)?;
         let mut found = Vec::new();
         match part {
             Part::Field(name) => {
@@ -327,6 +327,7 @@ impl<'a> Walk<'a> {
                 for value in values {
                     let items = value.as_array().ok_or("a filter needs a list, and there is none")?;
                     for item in items {
+                        self.look(1)?;
                         if self.passes(filter, item)? {
                             found.push(item);
                         }
@@ -334,16 +335,26 @@ impl<'a> Walk<'a> {
                 }
             }
         }
+        self.look(found.len())?;
         Ok(found)
     }
 
+    /// Counts what is looked at.
+    fn look(&mut self, values: usize) -> Result<(), String> {
+        self.looked += values;
+        if self.looked > VALUES { Err("the path looks at too many values".to_owned()) } else { Ok(()) }
+    }
+
     fn below(&mut self, value: &'a Json, found: &mut Vec<&'a Json>) -> Result<(), String> {
-        self.looked += 1;
-        if self.looked > VALUES {
-            return Err("the path looks at too many values".to_owned());
-        }
+        self.look(1)?;
         found.push(value);
         children(value).try_for_each(|child| self.below(child, found))
+    }
+
+    /// Counts everything in a value that is compared as a whole.
+    fn look_within(&mut self, value: &Json) -> Result<(), String> {
+        self.look(1 + value.as_str().map_or(0, |text| text.len() / TEXT))?;
+        children(value).try_for_each(|child| self.look_within(child))
     }
 
     fn passes(&mut self, filter: &Filter, item: &'a Json) -> Result<bool, String> {
@@ -351,20 +362,26 @@ impl<'a> Walk<'a> {
         let Some((comparison, right)) = &filter.compared else { return Ok(!left.is_empty()) };
         let right = self.operand(right, item);
         match (&left[..], &right[..]) {
-            ([left], [right]) => Ok(comparison.holds(left, right)),
+            ([left], [right]) => {
+                self.look_within(left)?;
+                Ok(comparison.holds(left, right))
+            }
             ([], _) | (_, []) => Ok(false),
             _ => Err("a filter compares one value with one other, and there are several".to_owned()),
         }
     }
 
     /// What an operand means; nothing where it leads nowhere.
-    fn operand(&mut self, operand: &Operand, item: &'a Json) -> Vec<Json> {
+    fn operand<'b>(&mut self, operand: &'b Operand, item: &'a Json) -> Vec<&'b Json>
+    where
+        'a: 'b,
+    {
         let (parts, from) = match operand {
-            Operand::Constant(constant) => return vec![constant.clone()],
+            Operand::Constant(constant) => return vec![constant],
             Operand::Item(parts) => (parts, item),
             Operand::Whole(parts) => (parts, self.whole),
         };
-        self.parts(parts, vec![from]).unwrap_or_default().into_iter().cloned().collect()
+        self.parts(parts, vec![from]).unwrap_or_default()
     }
 }
 

@@ -11,6 +11,10 @@ use super::cel::{Program, Sizes, from_json};
 use super::fields::{Fields, is_open};
 use crate::gauge::Measured;
 
+/// What is said to whoever names a Secret.
+pub const NO_SECRET: &str =
+    "a Secret cannot be measured: what is measured is written into the status of a run";
+
 /// The names that an expression may use.
 const VARIABLES: [&str; 7] = ["workload", "pods", "updated", "object", "target", "stable", "now"];
 
@@ -35,7 +39,52 @@ pub struct ObjectWanted {
     pub namespace: Option<String>,
 }
 
+/// The group and the version of a kind, as they become part of a path.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct GroupVersion<'a> {
+    /// The group; empty for the kinds that Kubernetes began with.
+    pub group: &'a str,
+    /// The version.
+    pub version: &'a str,
+}
+
+impl<'a> GroupVersion<'a> {
+    /// Reads what people write as `apiVersion`. There is one spelling for each group and version, so that what is banned
+    /// cannot be had by another one.
+    pub fn read(text: &'a str) -> Result<Self, String> {
+        let (group, version) = match text.split_once('/') {
+            Some((group, version)) => (Some(group), version),
+            None => (None, text),
+        };
+        let is_word = |word: &str| {
+            let is_letter = |letter: char| letter.is_ascii_lowercase() || letter.is_ascii_digit();
+            word.chars().all(|letter| is_letter(letter) || letter == '-')
+                && word.starts_with(is_letter)
+                && word.ends_with(is_letter)
+        };
+        if is_word(version) && group.is_none_or(|group| group.split('.').all(is_word)) {
+            return Ok(Self { group: group.unwrap_or_default(), version });
+        }
+        Err(format!("{text:?} is no API version: write it as v1, or as apps/v1 with a group"))
+    }
+
+    fn is_of_secrets(self, kind: &str) -> bool {
+        self.group.is_empty() && kind == "Secret"
+    }
+}
+
 impl ObjectWanted {
+    /// The group and version to ask for, of an object that may be looked at. Settings that are yet to be filled in are not
+    /// checked when they are read, so whoever asks the server comes here first.
+    pub fn group_version(&self) -> Result<GroupVersion<'_>, String> {
+        let found = GroupVersion::read(&self.api_version)?;
+        if found.is_of_secrets(&self.kind) {
+            return Err(NO_SECRET.to_owned());
+        }
+        object_name(&self.name)?;
+        Ok(found)
+    }
+
     /// The object of a run may be in the run's own namespace only: a template gives nobody a look into another one.
     pub fn check(&self, run: &str) -> Result<(), String> {
         match &self.namespace {
@@ -46,6 +95,21 @@ impl ObjectWanted {
             Some(_) | None => Ok(()),
         }
     }
+}
+
+/// Whether a text can be the name of an object of Kubernetes. It becomes part of a path, so nothing in it may lead
+/// elsewhere, not even while a part of it is yet to be filled in.
+pub fn object_name(text: &str) -> Result<(), String> {
+    let is_open = is_open(text);
+    let is_letter = |letter: char| {
+        letter.is_ascii_alphanumeric() || "-._:".contains(letter) || is_open && "*{} ".contains(letter)
+    };
+    if text.chars().all(is_letter)
+        && (is_open || text.starts_with(|first: char| first.is_ascii_alphanumeric()))
+    {
+        return Ok(());
+    }
+    Err(format!("{text:?} is no name of an object: it has letters, digits, - and . only"))
 }
 
 /// What an expression sees.
@@ -87,14 +151,16 @@ fn object(fields: &mut Fields<'_>) -> ObjectWanted {
     let wanted = ObjectWanted {
         api_version: fields.needed("apiVersion", "write the API version of the object, such as apps/v1"),
         kind: fields.needed("kind", "write the kind of the object"),
-        name: fields.needed("name", "name the object"),
+        name: fields.needed_object_name("name", "name the object"),
         namespace: fields.text("namespace"),
     };
-    if wanted.api_version == "v1" && wanted.kind == "Secret" {
-        fields.flaw(
-            "kind",
-            "a Secret cannot be measured: what is measured is written into the status of a run",
-        );
+    match GroupVersion::read(&wanted.api_version) {
+        Ok(found) if found.is_of_secrets(&wanted.kind) => fields.flaw("kind", NO_SECRET),
+        // Without a text there is a flaw already.
+        Err(what) if !wanted.api_version.is_empty() && !is_open(&wanted.api_version) => {
+            fields.flaw("apiVersion", what);
+        }
+        Ok(_) | Err(_) => {}
     }
     wanted
 }

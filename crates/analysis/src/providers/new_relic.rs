@@ -30,9 +30,9 @@ struct NewRelic {
 
 /// Reads the settings.
 pub(super) fn read(fields: &mut Fields<'_>) -> Box<dyn Provider> {
-    let secret = fields.text("profile").unwrap_or_else(|| SECRET.to_owned());
+    let secret = fields.object_name("profile").unwrap_or_else(|| SECRET.to_owned());
     let query = fields.needed("query", "write what is asked, in NRQL");
-    let timeout = fields.seconds("timeout", TIMEOUT);
+    let timeout = fields.any_seconds("timeout", TIMEOUT);
     if timeout > LONGEST {
         fields.flaw(
             "timeout",

@@ -6,7 +6,7 @@ use std::time::Duration;
 use jiff::{SignedDuration, Timestamp};
 use serde_json::Value as Json;
 
-use super::answers::Service;
+use super::answers::{Service, Unread, brief, read_json};
 use super::authentication::{Authentication, Introduction, Proof};
 use super::fields::{Fields, checked_address, is_open};
 use super::{Answer, Method, Provider, Request, SecretWanted, Setting, Step, Trust, form};
@@ -162,10 +162,11 @@ impl Prometheus {
     }
 
     fn measured(&self, answer: &Answer) -> Result<Measured, String> {
-        let json: Json = match serde_json::from_slice(&answer.body) {
+        let json = match read_json(&answer.body) {
             Ok(json) => json,
             Err(_) if !answer.is_good() => return Err(SERVER.refusal(answer, None)),
-            Err(_) => {
+            Err(Unread::TooMuch) => return Err(SERVER.too_much()),
+            Err(Unread::NoJson) => {
                 return Err(format!(
                     "what answered is no Prometheus: its answer is no JSON: {}; look at the address",
                     SERVER.excerpt(answer)
@@ -177,10 +178,8 @@ impl Prometheus {
             Some("success") if answer.is_good() => {}
             Some("error") => {
                 let kind = text("errorType").unwrap_or("error");
-                return Err(format!(
-                    "Prometheus refused the query: {kind}: {}",
-                    text("error").unwrap_or("no reason given")
-                ));
+                let why = text("error").unwrap_or("no reason given");
+                return Err(format!("Prometheus refused the query: {}: {}", brief(kind), SERVER.quote(why)));
             }
             _ => {
                 return Err(format!(
@@ -252,8 +251,10 @@ fn value(data: &Json) -> Option<Result<Value, String>> {
             Value::List(all)
         }
         other => {
-            let what =
-                format!("a result of the type {other} cannot be judged: query a scalar, a vector or a range");
+            let what = format!(
+                "a result of the type {} cannot be judged: query a scalar, a vector or a range",
+                brief(other)
+            );
             return Some(Err(what));
         }
     }))

@@ -3,9 +3,7 @@
 use std::collections::BTreeMap;
 use std::time::Duration;
 
-use serde_json::Value as Json;
-
-use super::answers::Service;
+use super::answers::{Service, Unread, read_json};
 use super::authentication::{Authentication, Introduction};
 use super::fields::{Fields, is_open};
 use super::json_path::JsonPath;
@@ -110,10 +108,11 @@ impl Web {
         if !answer.is_good() {
             return Err(SERVER.refusal(answer, None));
         }
-        let value = match (serde_json::from_slice::<Json>(&answer.body), &self.path) {
+        let value = match (read_json(&answer.body), &self.path) {
             (Ok(json), Some(path)) => path.first(&json)?.clone().into(),
             (Ok(json), None) => json.into(),
-            (Err(_), _) => Value::Text(String::from_utf8_lossy(&answer.body).into_owned()),
+            (Err(Unread::TooMuch), _) => return Err(SERVER.too_much()),
+            (Err(Unread::NoJson), _) => Value::Text(String::from_utf8_lossy(&answer.body).into_owned()),
         };
         Ok(Measured { value, metadata: BTreeMap::new() })
     }

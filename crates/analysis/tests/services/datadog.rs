@@ -140,6 +140,14 @@ fn keys_come_from_the_secret_or_the_environment_and_a_named_secret_comes_first()
 }
 
 #[test]
+fn what_it_says_is_not_told_in_full_length() {
+    let body = json!({"series": [{"pointlist": [[0, "a".repeat(100_000)]]}]}).to_string();
+    let play = measure(NAME, &v1(), &Given::secret(&[("api-key", "b"), ("app-key", "c")]), &[(200, &body)]);
+    assert!(play.error().len() < 400, "{}", play.error().len());
+    assert!(play.error().ends_with("aaa… where a number is wanted"), "{}", play.error());
+}
+
+#[test]
 fn without_keys_nothing_is_asked() {
     let none = measure(NAME, &v1(), &Given::default(), &[]);
     let half = measure(NAME, &v1(), &Given::secret(&[("api-key", "a"), ("app-key", " ")]), &[]);

@@ -78,6 +78,12 @@ fn every_refusal_is_a_sentence() {
 }
 
 #[test]
+fn a_table_of_too_many_fields_is_not_read() {
+    let play = ask(200, &table("double", "", &["1"; 30_000]));
+    assert_eq!(play.error(), "InfluxDB answered with more values than are read: ask for less");
+}
+
+#[test]
 fn without_credentials_nothing_is_asked() {
     let secrets: [&[(&str, &str)]; 4] =
         [&[], &SECRET[..2], &SECRET[1..], &[("address", "influx.example"), SECRET[1], SECRET[2]]];

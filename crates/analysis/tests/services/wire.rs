@@ -82,6 +82,7 @@ pub(crate) fn measure(name: &str, settings: &Json, given: &Given, script: &[(u16
         }
     });
     let setting = Setting {
+        namespace: "shop",
         now: Timestamp::from_second(1_599_076_435).unwrap(),
         secret: &given.secret,
         environment: &given.environment,

@@ -7,7 +7,7 @@ use futures::future::join_all;
 use serde_json::json;
 use windlass_analysis::expression::Value;
 use windlass_analysis::gauge::Measured;
-use windlass_analysis::http::Asker;
+use windlass_analysis::http::{Asker, Limits};
 use windlass_analysis::providers::{
     Answer, MOST_REQUESTS, Method, Provider, Request, SecretWanted, Setting, Step, Trust,
 };
@@ -49,8 +49,13 @@ const LONG: Duration = Duration::from_secs(60);
 const SHORT: Duration = Duration::from_millis(200);
 
 async fn text(asker: &Asker, provider: &dyn Provider) -> Result<String, String> {
+    text_for("shop", asker, provider).await
+}
+
+/// The same for a namespace.
+async fn text_for(namespace: &str, asker: &Asker, provider: &dyn Provider) -> Result<String, String> {
     let empty = BTreeMap::new();
-    let setting = Setting { now: now(), secret: &empty, environment: &empty };
+    let setting = Setting { now: now(), namespace, secret: &empty, environment: &empty };
     asker.measure(provider, &setting, &mut Vec::new()).await.map(|measured| match measured.value {
         Value::Text(text) => text,
         other => panic!("{other:?}"),
@@ -72,6 +77,25 @@ async fn nobody_there_is_told_with_host_and_port() {
     assert_eq!(error, format!("cannot reach {address}: connection refused"));
     let error = measured(&json!({"web": {"url": "http://nobody.invalid/"}})).await.unwrap_err();
     assert!(error.starts_with("cannot reach nobody.invalid:80: "), "{error}");
+}
+
+#[tokio::test]
+async fn nobody_is_asked_at_the_addresses_of_the_machine_however_they_are_written() {
+    let rows = [
+        "169.254.169.254",
+        "[fe80::1]",
+        "[::ffff:169.254.169.254]",
+        "[fd00:ec2::254]",
+        // These are resolved as names are.
+        "2852039166",
+        "0xa9fea9fe",
+        "169.254.43518",
+    ];
+    for host in rows {
+        let error = measured(&json!({"web": {"url": format!("http://{host}/latest/meta-data/")}})).await;
+        let error = error.unwrap_err();
+        assert!(error.contains("nobody is asked at "), "{host}: {error}");
+    }
 }
 
 #[tokio::test]
@@ -137,22 +161,62 @@ async fn a_connection_is_used_again() {
     assert_eq!((server.seen().len(), server.connections()), (5, 1));
 }
 
+/// What is said, with HOST for a server.
+fn words(answer: Result<String, String>, server: &Server) -> String {
+    answer.unwrap_or_else(|error| error).replace(&server.address.to_string(), "HOST")
+}
+
+const BEHIND: &str = "waited 200ms behind other requests, to HOST or of the same namespace, which are slow";
+
 #[tokio::test]
 async fn a_slow_host_holds_up_only_those_who_ask_it() {
     let slow = Server::answers([Reply::good("late").late(LONG)]).await;
     let quick = Server::answers([Reply::good("quick")]).await;
-    let asker = Asker::new(2);
-    let of_slow = [10 * SHORT, 10 * SHORT, SHORT, SHORT].map(|timeout| Once::get(slow.url(), timeout));
+    let asker = Asker::new(Limits { per_host: 4, wait: SHORT, ..Limits::default() });
+    let of_slow = [(); 4].map(|()| Once::get(slow.url(), 10 * SHORT));
     let of_quick = Once::get(quick.url(), LONG);
     let waits = join_all(of_slow.iter().map(|one| text(&asker, one)));
     let (waited, answer) = tokio::join!(waits, text(&asker, &of_quick));
     assert_eq!(answer.as_deref(), Ok("quick"));
-    let words: Vec<String> =
-        waited.into_iter().map(|it| it.unwrap_err().replace(&slow.address.to_string(), "HOST")).collect();
-    let behind = "waited 200ms behind 2 other requests to HOST, which is slow";
+    let told: Vec<String> = waited.into_iter().map(|it| words(it, &slow)).collect();
     let none = "no answer from HOST within 2s";
-    assert_eq!(words, [none, none, behind, behind]);
+    assert_eq!(told, [none, none, BEHIND, BEHIND]);
     assert_eq!(slow.seen().len(), 2);
+}
+
+#[tokio::test]
+async fn what_is_slow_in_one_namespace_holds_up_no_other_one() {
+    let server =
+        Server::answers([Reply::good("late").late(LONG), Reply::good("late").late(LONG), Reply::good("1")])
+            .await;
+    let others: Vec<Server> =
+        join_all((0..2).map(|_| Server::answers([Reply::good("late").late(LONG)]))).await;
+    let asker = Asker::new(Limits { per_host: 4, in_all: 8, wait: SHORT });
+    // Four of eight places are one namespace's; two of four of a host.
+    let slow = [&server, &server, &server, &others[0], &others[1], &others[1]];
+    let slow = slow.map(|server| (server, Once::get(server.url(), 10 * SHORT)));
+    let waits =
+        join_all(slow.iter().map(async |(server, one)| words(text_for("slow", &asker, one).await, server)));
+    let of_quick = Once::get(server.url(), LONG);
+    let quick = async {
+        while server.seen().len() < 2 {
+            tokio::task::yield_now().await;
+        }
+        text_for("quick", &asker, &of_quick).await
+    };
+    let (waited, answer) = tokio::join!(waits, quick);
+    assert_eq!(answer.as_deref(), Ok("1"));
+    let none = "no answer from HOST within 2s";
+    assert_eq!(waited, [none, none, BEHIND, none, none, BEHIND]);
+}
+
+#[tokio::test]
+async fn the_time_of_a_request_begins_when_there_is_a_place_for_it() {
+    let server = Server::answers([Reply::good("1").late(SHORT)]).await;
+    let asker = Asker::new(Limits { per_host: 2, ..Limits::default() });
+    let asked = [(); 4].map(|()| Once::get(server.url(), 3 * SHORT));
+    let answers = join_all(asked.iter().map(|one| text(&asker, one))).await;
+    assert_eq!(answers, [(); 4].map(|()| Ok("1".to_owned())));
 }
 
 #[tokio::test]
@@ -164,7 +228,7 @@ async fn each_pod_is_asked_by_itself() {
         ("db-1".to_owned(), ask("http://nobody.invalid/".to_owned())),
     ]);
     let empty = BTreeMap::new();
-    let setting = Setting { now: now(), secret: &empty, environment: &empty };
+    let setting = Setting { now: now(), namespace: "shop", secret: &empty, environment: &empty };
     let values = Asker::default().measure_each(&providers, &setting, &mut Vec::new()).await;
     assert_eq!(values["db-0"], Ok(Value::Float(7.0)));
     assert!(values["db-1"].is_err());

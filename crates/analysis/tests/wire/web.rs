@@ -2,6 +2,7 @@
 
 use serde_json::{Value as Json, json};
 use windlass_analysis::expression::Value;
+use windlass_analysis::redact::Redactor;
 
 use super::measured;
 use super::server::{Reply, Server};
@@ -12,6 +13,42 @@ async fn asked(reply: Reply, mut settings: Json) -> (Result<Value, String>, Stri
     settings["url"] = json!(format!("{}/health?deep=1", server.url()));
     let measured = measured(&json!({"web": settings})).await;
     (measured.map(|measured| measured.value), server.seen().join("\n\n"))
+}
+
+#[tokio::test]
+async fn an_answer_of_too_many_values_is_not_read() {
+    let blocks = format!("[{}{{}}]", "{\"a\":0},".repeat(100_000));
+    let numbers = format!("[{}0]", "0,".repeat(250_000));
+    for body in [blocks, numbers.clone()] {
+        let server = Server::answers([Reply::good(body)]).await;
+        let error = measured(&json!({"web": {"url": server.url()}})).await.unwrap_err();
+        assert_eq!(error, "the server answered with more values than are read: ask for less");
+    }
+    // What only looks like it is a text, as ever; so is what stands in quotes.
+    for body in [format!("{numbers}]"), format!("\"{}\\\",\"", ",".repeat(300_000))] {
+        let server = Server::answers([Reply::good(body)]).await;
+        let measured = measured(&json!({"web": {"url": server.url()}})).await.unwrap();
+        assert!(matches!(measured.value, Value::Text(_)));
+    }
+}
+
+/// Whoever asked knows the secrets of the arguments; the provider does not, and cuts what a server says.
+#[tokio::test]
+async fn a_secret_that_a_server_repeats_is_not_seen_even_where_its_words_are_cut() {
+    let secret = "0123456789abcdefghij<&>0123456789abcdefghij";
+    for repeated in
+        [secret.to_owned(), secret.replace('<', "\\u003c").replace('&', "\\u0026").replace('>', "\\u003e")]
+    {
+        for before in (240..300).step_by(3) {
+            let body = format!("{} Bearer {repeated} was refused", "x".repeat(before));
+            let server = Server::answers([Reply::new(401, body)]).await;
+            let headers = json!([{"key": "X-Token", "value": secret}]);
+            let error =
+                measured(&json!({"web": {"url": server.url(), "headers": headers}})).await.unwrap_err();
+            let shown = Redactor::new([secret]).text(&error);
+            assert!(!shown.contains("012"), "{before}: {shown}");
+        }
+    }
 }
 
 #[tokio::test]

@@ -81,7 +81,9 @@ impl Asking<'_> {
                 secret
             }
         };
-        let setting = Setting { now: Timestamp::now(), secret: &secret, environment: &self.environment };
+        // Nobody shares this process, so there are no shares to keep to.
+        let (now, environment) = (Timestamp::now(), &self.environment);
+        let setting = Setting { now, namespace: "", secret: &secret, environment };
         self.asker.measure(provider, &setting, sent).await
     }
 }

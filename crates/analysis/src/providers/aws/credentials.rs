@@ -12,7 +12,7 @@ use serde_json::Value as Json;
 
 use super::super::answers::{Service, text_at};
 use super::super::fields::base_address;
-use super::super::{Answer, Method, Request, Trust};
+use super::super::{Answer, Method, Reach, Request, Trust};
 use super::Credentials;
 
 /// How long an answer is waited for; one is enough.
@@ -182,7 +182,7 @@ fn from_agent<'a>(
             headers: authorization.into_iter().collect(),
             body: None,
             timeout: TIMEOUT,
-            trust: Trust::default(),
+            trust: Trust { reach: Reach::Machine, ..Trust::default() },
         }));
     };
     let service = Service {

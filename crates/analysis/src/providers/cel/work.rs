@@ -3,8 +3,11 @@
 //! over; lists become longer by `+` only, and every `+` is counted. Objects of one list are taken to be alike in size.
 
 use cel::IdedExpr;
-use cel::common::ast::{ComprehensionExpr, EntryExpr, Expr, IdedEntryExpr, operators};
+use cel::common::ast::{ComprehensionExpr, EntryExpr, Expr, IdedEntryExpr, LiteralValue, operators};
 use serde_json::Value as Json;
+
+/// So many bytes of a text count as a value: a long one costs more than a short one, wherever it comes from.
+const TEXT: usize = 16;
 
 /// How large what an expression is given is.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -48,8 +51,7 @@ impl Sizes {
                 self.longest = self.longest.max(fields.len());
                 fields.values().for_each(|value| self.count(value));
             }
-            // A long text costs more than a short one.
-            Json::String(text) => self.values += text.len() / 64,
+            Json::String(text) => self.values += text.len() / TEXT,
             Json::Null | Json::Bool(_) | Json::Number(_) => {}
         }
     }
@@ -146,6 +148,8 @@ impl Estimate<'_> {
                 let each = self.within(loops, |estimate| estimate.weight(&loops.loop_step));
                 times.saturating_mul(each)
             }
+            Expr::Literal(LiteralValue::String(text)) => 1 + count(text.inner().len() / TEXT),
+            Expr::Literal(LiteralValue::Bytes(bytes)) => 1 + count(bytes.inner().len() / TEXT),
             Expr::Comprehension(_) | Expr::Literal(_) | Expr::Unspecified => 1,
             Expr::Call(call) if gives_one(&call.func_name) => 1,
             Expr::Call(_) | Expr::List(_) | Expr::Map(_) | Expr::Struct(_) | Expr::Select(_) => {
@@ -198,7 +202,7 @@ fn gives_one(function: &str) -> bool {
         operators::OPT_INDEX,
         operators::OPT_SELECT,
     ];
-    !several.contains(&function) && !["dyn", "max", "min", "or", "orValue"].contains(&function)
+    !several.contains(&function) && !["dyn", "max", "min", "or", "orValue", "string"].contains(&function)
 }
 
 fn additions(node: &IdedExpr) -> usize {

@@ -4,7 +4,11 @@
 use jiff::Timestamp;
 use windlass_api::go_duration;
 
+use super::super::answers::brief;
 use crate::expression::Value;
+
+/// How many fields are read: each takes far more memory than it has letters.
+const FIELDS: usize = 100_000;
 
 /// Why there are no values.
 pub(super) enum Wrong {
@@ -12,11 +16,16 @@ pub(super) enum Wrong {
     Said(String),
     /// It is not what a server should answer.
     Unreadable(String),
+    /// It has too many fields.
+    TooMuch,
 }
 
 /// The values of all records of all tables.
 pub(super) fn values(body: &[u8]) -> Result<Vec<Value>, Wrong> {
     let text = std::str::from_utf8(body).map_err(|_| Wrong::Unreadable("it is not text".to_owned()))?;
+    if text.split([',', '\n']).nth(FIELDS).is_some() {
+        return Err(Wrong::TooMuch);
+    }
     let mut values = Vec::new();
     let mut table = Table::default();
     for record in records(text).map_err(Wrong::Unreadable)? {
@@ -51,7 +60,7 @@ impl Table {
                 self.names.iter().map(String::as_str).filter(|name| !name.is_empty()).collect();
             return Err(Wrong::Unreadable(format!(
                 "a table has no column _value, which holds what is judged; it has {}",
-                names.join(", ")
+                brief(names.join(", "))
             )));
         }
         Ok(())
@@ -72,8 +81,9 @@ impl Table {
         let Some(text) = written.or(default) else {
             return Ok(if kind == "string" { Value::Text(String::new()) } else { Value::Nil });
         };
-        typed(kind, text)
-            .ok_or_else(|| Wrong::Unreadable(format!("{text:?} is not a value of the type {kind}")))
+        typed(kind, text).ok_or_else(|| {
+            Wrong::Unreadable(format!("{:?} is not a value of the type {}", brief(text), brief(kind)))
+        })
     }
 }
 

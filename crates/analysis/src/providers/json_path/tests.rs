@@ -118,9 +118,22 @@ fn what_is_no_path_is_said_when_it_is_read() {
 
 #[test]
 fn no_path_looks_at_more_values_than_are_allowed() {
-    let whole = json!({"list": vec![vec![0; 500]; 500]});
-    let error = JsonPath::read("{$..x}").unwrap().first(&whole).unwrap_err();
-    assert_eq!(error, "{$..x}: the path looks at too many values");
+    let many = json!({"list": vec![vec![0; 1000]; 1000], "text": "x".repeat(1 << 20), "few": vec![0; 1000]});
+    let rows = [
+        "{$..x}",
+        "{$.list[*][*]}",
+        "{$.list[?(@==$)]}",
+        "{$.list[?($==$)]}",
+        "{$.list[?($.list==$.list)]}",
+        "{$.few[?($.text==$.text)]}",
+        "{$.list[0:,0:,0:][0:]}",
+        "{$.list[?(@[?($.few[*])])]}",
+    ];
+    for path in rows {
+        let error = JsonPath::read(path).unwrap().first(&many).unwrap_err();
+        assert_eq!(error, format!("{path}: the path looks at too many values"));
+    }
+    assert_eq!(JsonPath::read("{$.list[?(@[5]<1)][3]}").unwrap().first(&many), Ok(&json!(0)));
     let nested = format!("{{$.a{}}}", "[?(@.a".repeat(40) + &")]".repeat(40));
     assert_eq!(JsonPath::read(&nested).unwrap_err(), "filters are nested too deep");
 }

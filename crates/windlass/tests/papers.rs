@@ -1,0 +1,20 @@
+//! The papers beside the program: what they must say so that it works where it is installed. No cluster needed.
+
+#![expect(clippy::unwrap_used, reason = "a paper that cannot be read is no paper")]
+
+use std::path::Path;
+
+fn paper(file: &str) -> String {
+    let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("../..");
+    std::fs::read_to_string(root.join(file)).unwrap()
+}
+
+/// Every test runs on a machine that has them, so no other test would miss them.
+#[test]
+fn the_image_has_the_certificates_of_authorities() {
+    let dockerfile = paper("Dockerfile");
+    let last = dockerfile.rsplit("\nFROM ").next().unwrap();
+    let bundle = "/etc/ssl/certs/ca-certificates.crt";
+    assert!(last.contains(&format!("COPY --from=build {bundle} {bundle}\n")), "{last}");
+    assert!(dockerfile.contains("--no-install-recommends ca-certificates clang"), "{dockerfile}");
+}
