@@ -35,10 +35,10 @@ impl Pass<'_> {
         if !self.seen.settled {
             return Step::wait(Reason::ControllerLags, None);
         }
-        if self.seen.marked || !self.seen.ready_to_hold {
-            return Step { next: Some(Move::Release), waits: Vec::new() };
-        }
         let mut waits: Vec<Wait> = self.obstacle().into_iter().collect();
+        if self.seen.marked || !self.seen.ready_to_hold {
+            return Step { next: Some(Move::Release), waits };
+        }
         waits.extend(pods_wait(self.now, &self.seen.slots, &self.seen.stable));
         if !self.seen.surplus.is_empty() {
             let pods = self.seen.surplus.iter().map(trouble).collect();
