@@ -307,7 +307,7 @@ fn what_a_newer_version_remembers_is_neither_used_nor_lost() {
     memo_of(&mut rollout)["run"]["journey"] = serde_json::json!({"is": "teleporting"});
     let before = memo_of(&mut rollout).clone();
     let refusal = rollout.asked().refusal.unwrap();
-    let seen = Seen::Refused(refusal);
+    let seen = Seen::Refused { refusal, checks: Vec::new() };
     let asked = rollout.asked();
     let plan = asked.plan.as_ref().map_err(Vec::as_slice);
     let decision = decide(at(2), plan, &seen, &asked.memo, &asked.intents);

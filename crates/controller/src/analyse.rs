@@ -132,11 +132,11 @@ async fn look_once(context: &Context, key: &Key, run: &Arc<AnalysisRun>) -> Resu
     for it in ask {
         put(context, key, &identity, run, whom.as_subject().cloned(), it, now);
     }
-    let settled = instant(now, began) + SETTLE;
+    let settled = began.checked_add(SETTLE).unwrap_or(now);
     let says_only_that_it_began = stored.started_at.is_none() && has_only_begun(&status);
-    if says_only_that_it_began && settled > Instant::now() {
-        let wake = wake.map(|at| instant(now, at));
-        return Ok(Looked::Until(wake.into_iter().chain(rested).chain([settled]).min()));
+    if says_only_that_it_began && settled > now {
+        let wake = wake.map_or(settled, |at| at.min(settled));
+        return Ok(Looked::Until(rested.into_iter().chain([instant(now, wake)]).min()));
     }
     if run.status.as_ref() != Some(&status) {
         let _place = context.room.acquire().await;

@@ -9,7 +9,7 @@ use windlass_analysis::templates::closure;
 use windlass_api::analysis::{AnalysisRun, AnalysisRunSpec};
 use windlass_api::rollout_plugin::{RolloutAnalysis, RolloutPlugin, analysis_field};
 use windlass_api::{Asked, Front};
-use windlass_engine::{CheckId, CheckMove, CheckPlace, Flaw, Observation, Run, SeenCheck};
+use windlass_engine::{CheckId, CheckMove, CheckPlace, Flaw, Observation, Obstacle, Run, Seen, SeenCheck};
 
 use crate::analyse::RUN_INSTANCE_LABEL;
 use crate::cache::{Caches, Index, Key, Kind};
@@ -30,17 +30,18 @@ pub(crate) fn obstacles(
     rollout: &RolloutPlugin,
     asked: &Asked,
     seen: &Observation,
-) -> Vec<Flaw> {
-    let mut flaws = Vec::new();
+) -> Vec<Obstacle> {
+    let mut obstacles = Vec::new();
     for (place, analysis) in asked.analyses.all() {
         let field = analysis_field(place);
         let found = match unwatched(caches, index, rollout, analysis) {
             Some(problem) => vec![problem],
             None => spec_of(index, rollout, place, analysis, seen).err().unwrap_or_default(),
         };
-        flaws.extend(found.iter().map(|problem| Flaw::new(format!("{field}: {problem}"))));
+        let flaws = found.iter().map(|problem| Flaw::new(format!("{field}: {problem}")));
+        obstacles.extend(flaws.map(|flaw| Obstacle { place, flaw }));
     }
-    flaws
+    obstacles
 }
 
 /// What this controller cannot see, and therefore cannot do.
@@ -99,14 +100,13 @@ fn spec_of(
 pub(crate) async fn carry_out(
     context: &Context,
     inputs: &Inputs,
-    seen: &Observation,
     check: &CheckMove,
 ) -> Result<(), WriteError> {
     let rollout = &inputs.rollout;
     let namespace = rollout.metadata.namespace.clone().unwrap_or_default();
     match check {
         CheckMove::Begin(id) => {
-            let run = new_run(context, inputs, seen, *id)?;
+            let run = new_run(context, inputs, *id)?;
             let answer = context.writer.create_run(&run).await?;
             context.learn(&answer);
         }
@@ -121,20 +121,15 @@ pub(crate) async fn carry_out(
     Ok(())
 }
 
-fn new_run(
-    context: &Context,
-    inputs: &Inputs,
-    seen: &Observation,
-    id: CheckId,
-) -> Result<AnalysisRun, WriteError> {
+fn new_run(context: &Context, inputs: &Inputs, id: CheckId) -> Result<AnalysisRun, WriteError> {
     let rollout = &inputs.rollout;
     let index = context.caches.read();
-    let analysis = inputs.asked.analyses.at(id.place);
-    let spec = analysis.map(|analysis| spec_of(&index, rollout, id.place, analysis, seen));
-    let Some(Ok(spec)) = spec else {
-        // The templates have changed since they were looked at; the next look says so.
-        return Err(WriteError::Stale { what: format!("beginning an analysis of {}", inputs.name) });
+    // The templates may have changed since they were looked at; the next look says so.
+    let stale = || WriteError::Stale { what: format!("beginning an analysis of {}", inputs.name) };
+    let (Seen::Workload(seen), Some(analysis)) = (&inputs.seen, inputs.asked.analyses.at(id.place)) else {
+        return Err(stale());
     };
+    let Ok(spec) = spec_of(&index, rollout, id.place, analysis, seen) else { return Err(stale()) };
     let namespace = rollout.metadata.namespace.clone().unwrap_or_default();
     let taken = |name: &str| {
         let key = Key { namespace: namespace.clone(), name: name.to_owned() };

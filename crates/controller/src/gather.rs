@@ -29,11 +29,8 @@ impl Inputs {
             let pods = snapshot.pods.iter().map(|pod| Object::Pod(named(pod.name.as_str())));
             std::iter::once(Object::Workload(named(snapshot.workload.name()))).chain(pods)
         });
-        let checks = match &self.seen {
-            Seen::Workload(seen) => seen.checks.as_slice(),
-            Seen::Refused(_) => &[],
-        };
-        let owned = owned.chain(checks.iter().map(|check| Object::Analysis(named(check.name.as_str()))));
+        let owned =
+            owned.chain(self.seen.checks().iter().map(|check| Object::Analysis(named(check.name.as_str()))));
         let owned: Vec<Object> = owned.collect();
         std::iter::once(Object::Rollout(key)).chain(owned)
     }
@@ -46,17 +43,20 @@ pub(crate) fn gather(caches: &Caches, key: &Key, hold: Holder) -> Option<Inputs>
     let name = RolloutName::new(&key.name);
     let mut asked = rollout.asked();
     let (mut seen, snapshot) = match (&asked.refusal, rollout.workload()) {
-        (Some(refusal), _) => (Seen::Refused(refusal.clone()), None),
+        (Some(refusal), _) => (refused(refusal.clone()), None),
         (None, Ok(target)) => look(index, key, &name, &target, hold),
         // The front tells what is wrong with the reference; there is nothing to look at.
-        (None, Err(flaw)) => (Seen::Refused(Refusal::Missing { workload: flaw.text }), None),
+        (None, Err(flaw)) => (refused(Refusal::Missing { workload: flaw.text }), None),
     };
-    if let Seen::Workload(seen) = &mut seen {
-        seen.checks = checks(index, &rollout);
-        let obstacles = obstacles(caches, index, &rollout, &asked, seen);
-        if let Ok(plan) = &mut asked.plan {
-            plan.obstacles = obstacles;
+    match &mut seen {
+        Seen::Workload(seen) => {
+            seen.checks = checks(index, &rollout);
+            let obstacles = obstacles(caches, index, &rollout, &asked, seen);
+            if let Ok(plan) = &mut asked.plan {
+                plan.obstacles = obstacles;
+            }
         }
+        Seen::Refused { checks: there, .. } => *there = checks(index, &rollout),
     }
     Some(Inputs { rollout, name, asked, seen, snapshot })
 }
@@ -70,15 +70,19 @@ fn look(
 ) -> (Seen, Option<Snapshot>) {
     let workload = Key { namespace: key.namespace.clone(), name: target.name.clone() };
     let Some(snapshot) = index.snapshot(&workload) else {
-        return (Seen::Refused(missing(target)), None);
+        return (refused(missing(target)), None);
     };
     if let Some(by) = taken_by(index, &workload, name) {
-        return (Seen::Refused(Refusal::Taken { workload: target.to_string(), by }), None);
+        return (refused(Refusal::Taken { workload: target.to_string(), by }), None);
     }
     match observe(&snapshot, name, hold) {
         Ok(observation) => (Seen::Workload(observation), Some(snapshot)),
-        Err(refusal) => (Seen::Refused(refusal), None),
+        Err(refusal) => (refused(refusal), None),
     }
+}
+
+fn refused(refusal: Refusal) -> Seen {
+    Seen::Refused { refusal, checks: Vec::new() }
 }
 
 /// What is seen of a workload, for whoever changes nothing.

@@ -12,7 +12,7 @@ use tokio::time::Instant;
 use windlass_api::analysis::AnalysisRun;
 use windlass_api::rollout_plugin::{RolloutPlugin, RolloutPluginStatus};
 use windlass_api::{Circumstances, EventText, Front, Report};
-use windlass_engine::{Decision, Order, Seen, decide};
+use windlass_engine::{Decision, Move, Order, decide};
 use windlass_workloads::{
     Snapshot, StatefulSetView, Workload, WorkloadPatch, Write, give_back, is_undone, write,
 };
@@ -231,12 +231,18 @@ async fn make(
     inputs: &Inputs,
     decision: &Decision,
 ) -> Result<Looked, WriteError> {
-    let (Some(next), Some(snapshot)) = (&decision.next, &inputs.snapshot) else {
-        return Ok(Looked::Until(None));
-    };
     let started = Instant::now();
-    let write = write(snapshot, &inputs.name, context.guard.hold(), next);
-    let outcome = carry_out(context, key, inputs, snapshot, write).await;
+    let (next, outcome) = match (&decision.next, &inputs.snapshot) {
+        (Some(next), Some(snapshot)) => {
+            let write = write(snapshot, &inputs.name, context.guard.hold(), next);
+            (next, carry_out(context, key, inputs, snapshot, write).await)
+        }
+        // The workload is gone; its analyses are there.
+        (Some(next @ Move::Check(check)), None) => {
+            (next, Box::pin(check::carry_out(context, inputs, check)).await)
+        }
+        (Some(_), None) | (None, _) => return Ok(Looked::Until(None)),
+    };
     match &outcome {
         Ok(()) => context.update(job, |note| (note.failure, note.unsure_moves) = (None, 0)),
         Err(error @ WriteError::Refused { .. }) => {
@@ -369,12 +375,8 @@ async fn carry_out(
             Some(answer) => take_in(context, &answer),
             None => context.caches.write().pod_is_going(snapshot, deletion.pod.uid.as_str()),
         },
-        Write::Check(check) => {
-            if let Seen::Workload(seen) = &inputs.seen {
-                // Seldom, and large: not carried along at every look.
-                Box::pin(check::carry_out(context, inputs, seen, &check)).await?;
-            }
-        }
+        // Seldom, and large: not carried along at every look.
+        Write::Check(check) => Box::pin(check::carry_out(context, inputs, &check)).await?,
     }
     Ok(())
 }

@@ -86,8 +86,10 @@ pub enum Violation {
     AbortedUnproven,
     /// Rule 7: a check was to be begun that is there, or that nobody listens to.
     BegunInVain(CheckId),
-    /// A check was to be ended that somebody listens to, or that is ending already.
+    /// A check was to be ended that somebody listens to or may listen to, or that is ending already.
     EndedInVain(CheckName),
+    /// I1: a run begins to listen to a check that was asked to end, and would believe what it says because of that.
+    AdoptedEnded(CheckId),
     /// The memo belongs to another workload.
     WrongWorkload,
 }

@@ -9,6 +9,7 @@ mod target;
 
 use jiff::{SignedDuration, Timestamp};
 
+use crate::check::{CheckMove, CheckState, SeenCheck};
 use crate::decision::{Announcement, Answer, Decision, Move, Order, Standing};
 use crate::intents::{Intents, Rejection};
 use crate::memo::{Journey, Memo, Part, Run};
@@ -33,7 +34,10 @@ pub fn decide(
         return stand_still(Reason::Invalid { flaws: not_served }, memo, intents);
     }
     match seen {
-        Seen::Refused(refusal) => stand_still(Reason::Refused(Refusal::clone(refusal)), memo, intents),
+        Seen::Refused { refusal, checks } => {
+            let stand_still = stand_still(Reason::Refused(refusal.clone()), memo, intents);
+            Decision { next: end_of_a_check(refusal, checks), ..stand_still }
+        }
         Seen::Workload(seen) => Pass::new(now, plan, seen, memo).decide(intents),
     }
 }
@@ -55,6 +59,20 @@ fn stand_still(reason: Reason, memo: &Memo, intents: &Intents) -> Decision {
         cautions: Vec::new(),
         announcements,
         wake: None,
+    }
+}
+
+/// Without a workload there is nobody left to judge, so what still measures is ended. Whatever else is refused is there,
+/// and may be managed again.
+fn end_of_a_check(refusal: &Refusal, checks: &[SeenCheck]) -> Option<Move> {
+    match refusal {
+        Refusal::Missing { .. } => {
+            let measures = |check: &&SeenCheck| check.state == CheckState::Running && !check.ending;
+            checks.iter().find(measures).map(|check| Move::Check(CheckMove::End(check.name.clone())))
+        }
+        Refusal::ReplacesOnDeleteOnly { .. } | Refusal::Taken { .. } | Refusal::RememberedByNewer { .. } => {
+            None
+        }
     }
 }
 
@@ -122,6 +140,7 @@ impl<'a> Pass<'a> {
         let target_changed = self.seen.settled && self.follow_target();
         self.forget_checks();
         self.answer(intents, target_changed);
+        self.judge_nobody();
         self.heed_checks();
         let mut step = self.walk();
         if self.look_at_the_clock(&step) {
@@ -144,12 +163,14 @@ impl<'a> Pass<'a> {
         self.catch_up_with_the_record();
     }
 
-    /// When a run that begins now has begun. A run is known on the workload by that moment, so it is never the moment of
-    /// the run that is recorded there.
+    /// When a run that begins now has begun. A run is known by that moment, on the workload and by its checks, so it is
+    /// always later than the moments of the runs before, whatever their clocks were.
     fn beginning(&self) -> Timestamp {
-        match self.seen.recorded {
-            Some(record) if record.run == self.now => {
-                self.now.checked_add(SignedDuration::from_nanos(1)).unwrap_or(self.now)
+        let recorded = self.seen.recorded.map(|record| record.run);
+        let remembered = self.before.run.as_ref().map(|run| run.started_at);
+        match recorded.max(remembered) {
+            Some(latest) if latest >= self.now => {
+                latest.checked_add(SignedDuration::from_nanos(1)).unwrap_or(self.now)
             }
             _ => self.now,
         }

@@ -27,7 +27,8 @@ pub use memo::{AbortCause, Ending, Journey, Memo, Outcome, Part, Progress, Run};
 pub use names::{CheckName, PodName, PodUid, Revision, RolloutName, WorkloadUid};
 pub use observation::{Exposure, Observation, Pod, PodState, Record, Refusal, Seen, Slot};
 pub use plan::{
-    Amount, Background, Caution, Check, Deadline, Expose, Flaw, Hold, OnError, Plan, Rounding, Route, Stage,
+    Amount, Background, Caution, Check, Deadline, Expose, Flaw, Hold, Obstacle, OnError, Plan, Rounding,
+    Route, Stage,
 };
 pub use reason::{PodTrouble, Reason, Wait};
 pub use words::{Explanation, age_words, duration_words, explain, pod_words, reject_words};

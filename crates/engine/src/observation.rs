@@ -12,8 +12,23 @@ use crate::names::{PodName, PodUid, Revision, RolloutName, WorkloadUid};
 pub enum Seen {
     /// The workload, readable and manageable.
     Workload(Observation),
-    /// Something that cannot be managed, and why.
-    Refused(Refusal),
+    /// Something that cannot be managed.
+    Refused {
+        /// Why.
+        refusal: Refusal,
+        /// The checks of this rollout, of whichever run.
+        checks: Vec<SeenCheck>,
+    },
+}
+
+impl Seen {
+    /// The checks of this rollout, whatever became of its workload.
+    pub fn checks(&self) -> &[SeenCheck] {
+        match self {
+            Self::Workload(seen) => &seen.checks,
+            Self::Refused { checks, .. } => checks,
+        }
+    }
 }
 
 /// Why a workload cannot be managed.

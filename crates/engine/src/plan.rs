@@ -3,6 +3,8 @@
 use jiff::SignedDuration;
 use serde::{Deserialize, Serialize};
 
+use crate::check::CheckPlace;
+
 /// The ordered stages, and what a person asked for besides them.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Plan {
@@ -10,9 +12,9 @@ pub struct Plan {
     pub stages: Vec<Stage>,
     /// A check beside the stages.
     pub background: Option<Background>,
-    /// What keeps the plan from being carried out further, though it can be read: a check that cannot be begun. Nothing
-    /// is exposed because of it, and everything can still be put back.
-    pub obstacles: Vec<Flaw>,
+    /// What keeps the plan from being carried out further, though it can be read: checks that cannot be begun. As long
+    /// as a run may come to one of them nothing is exposed, and everything can still be put back.
+    pub obstacles: Vec<Obstacle>,
     /// A person holds the whole rollout where it is.
     pub paused: bool,
     /// How long the run may go without progress.
@@ -150,6 +152,15 @@ impl Flaw {
     pub fn new(text: impl Into<String>) -> Self {
         Self { text: text.into() }
     }
+}
+
+/// Why a check cannot be begun.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Obstacle {
+    /// Which check.
+    pub place: CheckPlace,
+    /// Why, in the words of the dialect.
+    pub flaw: Flaw,
 }
 
 /// What is allowed but probably not meant.

@@ -4,62 +4,13 @@ mod world;
 
 use jiff::SignedDuration;
 use windlass_engine::{
-    AbortCause, Amount, Announcement, Background, Check, CheckPlace, CheckState, Deadline, Expose, Flaw,
-    Hold, Journey, OnError, Part, Plan, Reason, Rounding, Stage, Standing, Verdict,
+    AbortCause, Announcement, Background, Check, CheckPlace, CheckState, Hold, Journey, OnError, Part,
+    Reason, Stage, Standing, Verdict,
+};
+use world::checked::{
+    check, checking, conclude, journey, missing_template, pause, plan, under_way, watched, weight,
 };
 use world::{Driver, Rules};
-
-fn weight(percent: u32) -> Stage {
-    let expose = Expose { amount: Amount::Percent(percent), rounding: Rounding::DownAtLeastOne };
-    Stage { expose: Some(expose), ..Stage::default() }
-}
-
-fn check(on_error: OnError) -> Stage {
-    Stage { check: Some(Check { on_error }), ..Stage::default() }
-}
-
-fn plan(stages: &[Stage], background: Option<Background>) -> Plan {
-    Plan {
-        stages: stages.to_vec(),
-        background,
-        obstacles: Vec::new(),
-        paused: false,
-        deadline: Deadline { after: SignedDuration::from_mins(10), abort: false },
-        cautions: Vec::new(),
-    }
-}
-
-/// Five pods, one of them on `B`, and a check that measures.
-fn checking(on_error: OnError) -> Driver {
-    under_way(plan(&[weight(20), check(on_error), weight(100)], None))
-}
-
-/// Five pods, one of them on `B`, a hold for a person, and a check in the background.
-fn watched(on_error: OnError) -> Driver {
-    let pause = Stage { hold: Some(Hold::UntilPromoted), ..Stage::default() };
-    let background = Background { check: Check { on_error }, from: 0 };
-    under_way(plan(&[weight(20), pause, weight(60), weight(100)], Some(background)))
-}
-
-fn under_way(plan: Plan) -> Driver {
-    let mut driver = Driver::new(Rules::default(), 5, plan);
-    driver.look();
-    driver.world.change_template("B");
-    driver.world.sync();
-    driver.run();
-    assert_eq!(driver.world.on("B"), [4]);
-    assert!(driver.world.measures());
-    driver
-}
-
-fn conclude(driver: &mut Driver, verdict: Verdict) {
-    driver.world.conclude(verdict);
-    driver.run();
-}
-
-fn journey(driver: &Driver) -> Option<&Journey> {
-    driver.memo.run.as_ref().map(|run| &run.journey)
-}
 
 #[test]
 fn a_check_is_begun_once_its_stage_is_exposed_and_the_stage_waits_for_it() {
@@ -181,9 +132,8 @@ fn a_background_check_begins_before_the_first_pod_and_is_ended_with_the_run() {
 
 #[test]
 fn a_background_check_begins_with_its_stage() {
-    let pause = Stage { hold: Some(Hold::UntilPromoted), ..Stage::default() };
     let background = Background { check: Check::default(), from: 2 };
-    let plan = plan(&[weight(20), pause.clone(), weight(60), pause, weight(100)], Some(background));
+    let plan = plan(&[weight(20), pause(), weight(60), pause(), weight(100)], Some(background));
     let mut driver = Driver::new(Rules::default(), 5, plan);
     driver.look();
     driver.world.change_template("B");
@@ -288,7 +238,7 @@ fn under_way_to_the_end() -> Driver {
 #[test]
 fn while_a_check_cannot_be_begun_nothing_is_exposed_and_everything_can_be_put_back() {
     let mut driver = checking(OnError::Abort);
-    driver.plan.obstacles = vec![Flaw::new("AnalysisTemplate \"errors\" does not exist")];
+    driver.plan.obstacles = vec![missing_template(CheckPlace::Stage(1))];
     conclude(&mut driver, Verdict::Successful);
     let held = driver.look();
     assert_eq!(held.standing, Standing::Degraded);

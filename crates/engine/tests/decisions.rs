@@ -505,7 +505,10 @@ fn what_cannot_be_managed_is_left_alone_and_every_intent_is_turned_down() {
     let run = Run::start(epoch(), revision("B"), revision("A"));
     let memo = Memo { run: Some(run), ..Memo::default() };
     let intents = Intents { abort: true, restart: true, ..Intents::default() };
-    let missing = Seen::Refused(Refusal::Missing { workload: "StatefulSet web".to_owned() });
+    let missing = Seen::Refused {
+        refusal: Refusal::Missing { workload: "StatefulSet web".to_owned() },
+        checks: Vec::new(),
+    };
     let flaws = [Flaw::new("no steps")];
     for plan in [Ok(&plan(&[weight(20)])), Err(&flaws[..])] {
         let decision = decide(epoch(), plan, &missing, &memo, &intents);

@@ -6,7 +6,8 @@ mod world;
 use jiff::SignedDuration;
 use proptest::prelude::*;
 use windlass_engine::{
-    Amount, Background, Check, Deadline, Expose, Flaw, Hold, OnError, Plan, Rounding, Stage, Verdict,
+    Amount, Background, Check, CheckPlace, Deadline, Expose, Flaw, Hold, Obstacle, OnError, Plan, Rounding,
+    Stage, Verdict,
 };
 use world::driver::Crash;
 use world::{Driver, Rules};
@@ -32,7 +33,7 @@ enum Event {
     /// Somebody deletes the checks.
     ChecksLost,
     /// Somebody breaks what the checks are made from, or mends it.
-    Obstacle(bool),
+    Obstacle(Option<CheckPlace>),
     /// Somebody takes the label off.
     Unclaim,
     /// Somebody edits the steps.
@@ -66,7 +67,9 @@ fn event() -> impl Strategy<Value = Event> {
             4 => Just(Verdict::Successful), 1 => Just(Verdict::Failed), 2 => Just(Verdict::Inconclusive), 2 => Just(Verdict::Error),
         ].prop_map(Event::Verdict),
         1 => Just(Event::ChecksLost),
-        2 => any::<bool>().prop_map(Event::Obstacle),
+        2 => proptest::option::of(prop_oneof![
+            2 => (0..4_usize).prop_map(CheckPlace::Stage), 1 => Just(CheckPlace::Background),
+        ]).prop_map(Event::Obstacle),
         1 => Just(Event::Unclaim),
         1 => plan().prop_map(Event::Edit),
         2 => any::<bool>().prop_map(Event::Pause),
@@ -138,9 +141,9 @@ fn happen(driver: &mut Driver, event: &Event) {
         Event::Scale(replicas) => driver.world.scale(replicas),
         Event::Verdict(verdict) => driver.world.conclude(verdict),
         Event::ChecksLost => driver.world.checks.clear(),
-        Event::Obstacle(there) => {
-            driver.plan.obstacles =
-                there.then(|| Flaw::new("there is no such template")).into_iter().collect();
+        Event::Obstacle(place) => {
+            let obstacle = |place| Obstacle { place, flaw: Flaw::new("there is no such template") };
+            driver.plan.obstacles = place.map(obstacle).into_iter().collect();
         }
         Event::Unclaim => driver.world.claimed = false,
         Event::Edit(ref plan) => {

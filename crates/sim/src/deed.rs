@@ -46,6 +46,11 @@ pub fn acts(deed: &Deed, start: &Start, store: &Store) -> Vec<Act> {
             &rollout,
             json!({"strategy": {"canary": {"steps": start::steps(steps)}}}),
         ),
+        Deed::Background(background) => spec(
+            Resource::RolloutPlugins,
+            &rollout,
+            json!({"strategy": {"canary": {"analysis": background.as_ref().map(start::background)}}}),
+        ),
         Deed::NoStrategy => spec(Resource::RolloutPlugins, &rollout, json!({"strategy": {"canary": null}})),
         Deed::Plugin(name) => spec(Resource::RolloutPlugins, &rollout, json!({"plugin": {"name": name}})),
         Deed::WorkloadNamespace(namespace) => {
@@ -53,6 +58,7 @@ pub fn acts(deed: &Deed, start: &Start, store: &Store) -> Vec<Act> {
         }
         Deed::DeletePod(pod) => vec![person::delete_pod(&start.pod_key(pod))],
         Deed::EvictPod(pod) => vec![Act::Evict(start.pod_key(pod))],
+        Deed::DeleteSet => vec![delete(Resource::StatefulSets, set)],
         Deed::DeleteRollout => vec![person::delete_rollout(&rollout)],
         Deed::CreateRollout => vec![Act::Create(Resource::RolloutPlugins, start.rollout.clone())],
         Deed::SecondRollout => vec![second_rollout(start)],

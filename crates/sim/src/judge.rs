@@ -124,15 +124,19 @@ impl Judge {
             match change.resource {
                 Resource::Pods => record.pod(now, store, change, ours),
                 Resource::StatefulSets if ours => {
-                    let found = record.people.exposure(now, store, change);
+                    let found = record.people.exposure(now, store, change, &record.checks);
                     record.found.extend(found);
-                    let free = record.people.have_decided();
-                    let found = record.checks.exposure(now, store, change).filter(|_| !free);
+                    let (free, promotions) = (record.people.have_decided(), record.people.promotions());
+                    let found = record.checks.exposure(now, store, change, promotions).filter(|_| !free);
                     record.found.extend(found);
                 }
                 Resource::AnalysisRuns => {
-                    let found = record.checks.analysis(now, store, change);
+                    let promotions = record.people.promotions();
+                    let found = record.checks.analysis(now, store, change, promotions);
                     record.found.extend(found);
+                }
+                Resource::RolloutPlugins if ours => {
+                    record.found.extend(checks::blamed_an_outage(now, change));
                 }
                 _ => {}
             }

@@ -32,7 +32,7 @@ use crate::trace::Checkpoint;
 use controller::Controller;
 
 pub use end::holds;
-pub(crate) use end::{Help, amends, furnish, help};
+pub(crate) use end::{Help, amends, furnish, help, is_asked};
 
 pub use attend::{Attendance, Attended, Over, attend};
 
@@ -42,6 +42,12 @@ const PATIENCE: Duration = Duration::from_secs(86_400);
 const LEASE: Duration = Duration::from_secs(15);
 /// How long a controller that lost its lease is watched, to see that it writes nothing.
 const AFTERMATH: Duration = Duration::from_secs(60);
+/// How long a round takes that nobody is asked for in.
+const ROUND: Duration = Duration::from_secs(1170);
+/// How long what was done last takes to show.
+pub(crate) const SOON: Duration = Duration::from_secs(30);
+/// How that begins which was wrong before the first line.
+pub(crate) const AT_START: &str = "start: ";
 /// Rounds of "whatever is still needed" at the end, before it counts as never ending.
 const ROUNDS: usize = 60;
 
@@ -76,6 +82,8 @@ pub struct Statistics {
     pub decisions: u64,
     /// What analyses came to, by verdict.
     pub verdicts: BTreeMap<String, u64>,
+    /// What metrics answered, by kind.
+    pub answers: BTreeMap<&'static str, u64>,
 }
 
 impl Statistics {
@@ -89,6 +97,9 @@ impl Statistics {
         self.decisions += other.decisions;
         for (verdict, count) in &other.verdicts {
             *self.verdicts.entry(verdict.clone()).or_default() += count;
+        }
+        for (answer, count) in &other.answers {
+            *self.answers.entry(answer).or_default() += count;
         }
     }
 }
@@ -176,7 +187,7 @@ impl Player {
     async fn play(mut self, lines: &[Line], ending: Ending) -> Outcome {
         let ready = self.start.ready();
         if !self.wait(&ready).await {
-            self.stuck.push(format!("start: `wait {ready}` never came"));
+            self.stuck.push(format!("{AT_START}`wait {ready}` never came"));
         }
         for line in lines {
             self.carry_out(line).await;
@@ -194,6 +205,7 @@ impl Player {
         }
         self.statistics.decisions = self.judge.decisions();
         self.statistics.verdicts = self.judge.verdicts();
+        self.statistics.answers = self.samples.answers();
         let store = self.cluster.with(|server, _| server.store().clone());
         Outcome {
             timeline: self.timeline,
@@ -437,7 +449,10 @@ impl Player {
             self.deed(&deed);
         }
         for round in 0..ROUNDS {
-            self.pass(Duration::from_secs(1200)).await;
+            self.pass(SOON).await;
+            if !self.cluster.with(|server, _| is_asked(&help(server.store(), round))) {
+                self.pass(ROUND).await;
+            }
             self.rest().await;
             let help = match self.cluster.with(|server, _| help(server.store(), round)) {
                 Help::Deed(help) => help,

@@ -122,11 +122,37 @@ impl Says {
 
 /// What each metric says now. Shared by everybody who asks.
 #[derive(Clone, Debug, Default)]
-pub(crate) struct Samples(Arc<Mutex<BTreeMap<String, (Sample, usize)>>>);
+pub(crate) struct Samples {
+    said: Arc<Mutex<BTreeMap<String, (Sample, usize)>>>,
+    answers: Arc<Mutex<BTreeMap<&'static str, u64>>>,
+}
 
 impl Samples {
     fn all(&self) -> MutexGuard<'_, BTreeMap<String, (Sample, usize)>> {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+        self.said.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// How often metrics gave each kind of answer.
+    pub(crate) fn answers(&self) -> BTreeMap<&'static str, u64> {
+        self.answers.lock().unwrap_or_else(PoisonError::into_inner).clone()
+    }
+
+    fn count(&self, says: &Says, after: Duration, flaps: bool) {
+        let kind = match says {
+            Says::Number(number) if *number == GOOD => "good",
+            Says::Number(_) => "bad",
+            Says::NotANumber => "nan",
+            Says::Empty => "empty",
+            Says::Error => "error",
+            Says::Pass => "pass",
+            Says::Fail => "fail",
+            Says::Exactly(_) => "exactly",
+        };
+        let (late, flapping) = ((!after.is_zero()).then_some("late"), flaps.then_some("flapping"));
+        let mut answers = self.answers.lock().unwrap_or_else(PoisonError::into_inner);
+        for kind in [Some(kind), late, flapping].into_iter().flatten() {
+            *answers.entry(kind).or_default() += 1;
+        }
     }
 
     /// From now on a metric says this.
@@ -148,12 +174,13 @@ impl Samples {
         let said = all.get_mut(&metric.name).and_then(|(sample, turn)| {
             let says = sample.says.get(*turn % sample.says.len().max(1)).cloned()?;
             *turn += 1;
-            Some((says, sample.after))
+            Some((says, sample.after, sample.says.len() > 1))
         });
-        let Some((says, after)) = said else {
+        let Some((says, after, flaps)) = said else {
             let text = format!("nobody has said what metric {:?} says", metric.name);
             return (Reading::Error(text), Duration::ZERO);
         };
+        self.count(&says, after, flaps);
         (says.reading(&Shape::of(&metric.provider)).unwrap_or_else(Reading::Error), after)
     }
 }

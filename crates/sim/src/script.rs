@@ -145,6 +145,8 @@ pub enum Deed {
     Resume,
     /// Other steps; none is a wrong spec.
     Steps(Vec<GivenStep>),
+    /// Another check beside the steps, or none.
+    Background(Option<GivenBackground>),
     /// No strategy at all: a wrong spec.
     NoStrategy,
     /// Another plugin, perhaps one that does not exist.
@@ -155,6 +157,8 @@ pub enum Deed {
     DeletePod(String),
     /// Ask a pod to go, if its budget allows.
     EvictPod(String),
+    /// Delete the set.
+    DeleteSet,
     /// Delete the rollout.
     DeleteRollout,
     /// Make the rollout again.
@@ -414,6 +418,9 @@ impl fmt::Display for Deed {
             }
             Self::DeleteTemplate(metric) => write!(out, "delete template {metric}"),
             Self::CreateTemplate(metric) => write!(out, "create template {metric}"),
+            Self::Background(Some(background)) => write!(out, "background {background}"),
+            Self::Background(None) => out.write_str("no background"),
+            Self::DeleteSet => out.write_str("delete set"),
             Self::DeleteAnalysis => out.write_str("delete analysis"),
             Self::TerminateAnalysis => out.write_str("terminate analysis"),
         }

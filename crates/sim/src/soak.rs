@@ -4,7 +4,7 @@
 use std::fmt;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 
-use crate::play::{Ending, Statistics, play};
+use crate::play::{AT_START, Ending, Statistics, play};
 use crate::script::Script;
 use crate::seed;
 use crate::shrink::shrink;
@@ -42,6 +42,9 @@ impl Soaked {
                 if let Some(violation) = outcome.violations.first() {
                     let script = shrink(&script, violation.rule, tries);
                     self.broken.push(Broken { seed, what: violation.to_string(), script });
+                } else if let Some(what) = outcome.stuck.into_iter().find(|what| what.starts_with(AT_START)) {
+                    // Nothing was shown by it: a seed has to begin well.
+                    self.broken.push(Broken { seed, what, script });
                 }
             }
             Ok(Err(error)) => self.broken.push(Broken { seed, what: error.to_string(), script }),
@@ -70,7 +73,7 @@ impl fmt::Display for Broken {
 
 impl fmt::Display for Soaked {
     fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let Statistics { faults, requests, writes, decisions, verdicts } = &self.statistics;
+        let Statistics { faults, requests, writes, decisions, verdicts, answers } = &self.statistics;
         writeln!(
             out,
             "{} rollouts, {decisions} decisions, {requests} requests, {writes} writes, {} faults, {} violations",
@@ -83,6 +86,9 @@ impl fmt::Display for Soaked {
         }
         for (verdict, count) in verdicts {
             writeln!(out, "  analyses {verdict:<12} {count:>5}")?;
+        }
+        for (answer, count) in answers {
+            writeln!(out, "  answers {answer:<13} {count:>5}")?;
         }
         self.broken.iter().try_for_each(|broken| write!(out, "\n{broken}"))
     }

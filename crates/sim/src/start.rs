@@ -1,6 +1,8 @@
 //! What a cluster starts with: namespaces, nodes, our definition, the policies; and a StatefulSet with its rollout, from
 //! a script's few words or from a person's manifests.
 
+use std::sync::OnceLock;
+
 use jiff::Timestamp;
 use serde_json::{Value, json};
 use windlass_workloads::{DEFAULT_IDENTITY, Holder, wanted_policies};
@@ -9,7 +11,7 @@ use crate::object::{Key, list, map_at, number, text};
 use crate::readings::{GOOD, Sample, Says};
 use crate::refusal::Refusal;
 use crate::resource::Resource;
-use crate::script::{Condition, Given, GivenCheck, GivenMetric, GivenStep, Overdue};
+use crate::script::{Condition, Given, GivenBackground, GivenCheck, GivenMetric, GivenStep, Overdue};
 use crate::server::{Caller, Server};
 
 /// The namespace of scripts.
@@ -133,10 +135,15 @@ pub fn furniture(nodes: u32) -> Vec<Belonging> {
         (Resource::Namespaces, object)
     });
     let nodes = (1..=nodes).map(|number| (Resource::Nodes, node(&format!("node-{number}"))));
-    let definitions = windlass_api::crds().into_iter().filter_map(|definition| {
-        serde_json::to_value(definition).ok().map(|object| (Resource::Definitions, object))
-    });
+    let definitions = definitions().iter().map(|object| (Resource::Definitions, object.clone()));
     namespaces.into_iter().chain(nodes).chain(definitions).collect()
+}
+
+/// Our definitions. They are made once: thousands of plays begin with them, and their schemas are large.
+fn definitions() -> &'static [Value] {
+    static DEFINITIONS: OnceLock<Vec<Value>> = OnceLock::new();
+    let made = || windlass_api::crds().into_iter().filter_map(|it| serde_json::to_value(it).ok()).collect();
+    DEFINITIONS.get_or_init(made)
 }
 
 /// A server that has all of that, and the policies.
@@ -207,9 +214,7 @@ pub fn rollout(given: &Given, name: &str) -> Value {
         },
     });
     if let Some(background) = &given.background {
-        let mut analysis = analysis(&background.check);
-        analysis["startingStep"] = json!(background.from);
-        rollout["spec"]["strategy"]["canary"]["analysis"] = analysis;
+        rollout["spec"]["strategy"]["canary"]["analysis"] = self::background(background);
     }
     if let Some((good, other)) = given.kept {
         rollout["spec"]["analysis"] =
@@ -233,6 +238,13 @@ pub fn steps(steps: &[GivenStep]) -> Value {
             GivenStep::Check(check) => json!({"analysis": analysis(check)}),
         })
         .collect()
+}
+
+/// A check beside the steps, as a rollout spells it.
+pub fn background(background: &GivenBackground) -> Value {
+    let mut analysis = analysis(&background.check);
+    analysis["startingStep"] = json!(background.from);
+    analysis
 }
 
 fn analysis(check: &GivenCheck) -> Value {

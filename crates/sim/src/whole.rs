@@ -18,7 +18,7 @@ use crate::clock::VirtualClock;
 use crate::deed;
 use crate::fault::{Faulty, Line as Wire};
 use crate::judge::{Judge, Violation};
-use crate::play::{Help, Statistics, amends, furnish, help, holds};
+use crate::play::{Help, SOON, Statistics, amends, furnish, help, holds, is_asked};
 use crate::readings::{Prompt, Samples};
 use crate::script::{Condition, Deed, Fault, Line, Script};
 use crate::server::Caller;
@@ -111,10 +111,12 @@ impl Rehearsal {
 
     async fn play(mut self, lines: &[Line]) -> Rehearsed {
         let ready = self.start.ready();
-        self.wait(&ready).await;
+        if !self.wait(&ready).await {
+            self.judge.find(self.clock.now(), "start", format!("`wait {ready}` never came"));
+        }
         for line in lines {
             match line {
-                Line::Wait(condition) => self.wait(condition).await,
+                Line::Wait(condition) => drop(self.wait(condition).await),
                 Line::Pass(time) => sleep(*time).await,
                 Line::Do(deed) => self.deed(deed),
                 Line::Break(fault) => self.fault(fault),
@@ -125,6 +127,9 @@ impl Rehearsal {
             self.statistics.requests += u64::from(wire.requests());
             self.statistics.writes += wire.writes();
         }
+        self.statistics.decisions = self.judge.decisions();
+        self.statistics.verdicts = self.judge.verdicts();
+        self.statistics.answers = self.samples.answers();
         Rehearsed { violations: self.judge.found(), statistics: self.statistics }
     }
 
@@ -168,7 +173,8 @@ impl Rehearsal {
         }
     }
 
-    async fn wait(&self, condition: &Condition) {
+    /// True once it is so.
+    async fn wait(&self, condition: &Condition) -> bool {
         let until = Instant::now() + PATIENCE;
         let mut written = self.cluster.written();
         while !self.cluster.with(|server, now| holds(condition, now, server.store())) {
@@ -177,9 +183,10 @@ impl Rehearsal {
             if Instant::now() >= until
                 || timeout_at(soon, written.changed()).await.is_ok_and(|it| it.is_err())
             {
-                return;
+                return false;
             }
         }
+        true
     }
 
     async fn come_to_an_end(&mut self) {
@@ -191,7 +198,10 @@ impl Rehearsal {
             self.deed(&deed);
         }
         for round in 0..ROUNDS {
-            sleep(ROUND).await;
+            sleep(SOON).await;
+            if !self.cluster.with(|server, _| is_asked(&help(server.store(), round))) {
+                sleep(ROUND).await;
+            }
             let help = match self.cluster.with(|server, _| help(server.store(), round)) {
                 Help::Deed(help) => help,
                 Help::Time => continue,

@@ -10,7 +10,10 @@
 
 use std::sync::atomic::{AtomicU64, Ordering};
 
-use windlass_sim::{Ending, Soaked, play, rehearse, seed};
+use windlass_sim::{Ending, Soaked, Statistics, play, rehearse, seed};
+
+/// With so many seeds everything that analyses can come to has come up.
+const ENOUGH: u64 = 300;
 
 fn number(name: &str, usual: u64) -> u64 {
     std::env::var(name).ok().and_then(|text| text.parse().ok()).unwrap_or(usual)
@@ -46,20 +49,33 @@ fn whatever_breaks_the_invariants_hold_and_every_rollout_ends() {
     println!("seeds: {all}");
     assert!(all.broken.is_empty(), "{all}");
     assert_eq!(all.seeds, seeds);
+    if seeds >= ENOUGH {
+        let Statistics { verdicts, answers, .. } = &all.statistics;
+        for verdict in ["Successful", "Inconclusive", "Error", "Failed"] {
+            assert!(verdicts.contains_key(verdict), "no analysis was {verdict}: {verdicts:?}");
+        }
+        for answer in ["good", "bad", "nan", "empty", "error", "late", "flapping"] {
+            assert!(answers.contains_key(answer), "no metric was {answer}: {answers:?}");
+        }
+    }
 }
 
 #[test]
 fn the_whole_controller_keeps_the_invariants_too() {
     let seeds = number("WINDLASS_WHOLE_SEEDS", 20);
-    let mut requests = 0;
+    let mut all = Statistics::default();
     for seed in 0..seeds {
         let script = seed::script(seed);
         let rehearsed = rehearse(&script).unwrap();
-        requests += rehearsed.statistics.requests;
+        all.add(&rehearsed.statistics);
         let found: Vec<String> = rehearsed.violations.iter().map(ToString::to_string).collect();
         assert!(found.is_empty(), "seed {seed}:\n{}\n{script}", found.join("\n"));
     }
-    println!("seeds of the whole controller: {seeds} rollouts, {requests} requests, 0 violations");
+    let Statistics { requests, verdicts, .. } = &all;
+    println!(
+        "seeds of the whole controller: {seeds} rollouts, {requests} requests, 0 violations, analyses {verdicts:?}"
+    );
+    assert!(seeds < 10 || !verdicts.is_empty(), "no analysis came to a verdict");
 }
 
 #[test]

@@ -5,9 +5,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use jiff::Timestamp;
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::{ObjectMeta, OwnerReference};
-use windlass_engine::{
-    CheckId, CheckName, CheckPlace, CheckState, Memo, Observation, Revision, SeenCheck, Verdict,
-};
+use windlass_engine::{CheckId, CheckName, CheckPlace, CheckState, Memo, Revision, SeenCheck, Verdict};
 
 use super::spec::{RolloutPlugin, RolloutPluginSpec};
 use super::status::{AnalysisRunReference, CanaryStatus};
@@ -140,16 +138,20 @@ pub(super) fn seen_check(rollout: &RolloutPlugin, run: &AnalysisRun) -> Option<S
     let uid = rollout.metadata.uid.as_deref()?;
     owners.find(|owner| owner.controller == Some(true) && owner.uid == uid)?;
     let id = run.metadata.annotations.as_ref()?.get(CHECK).and_then(|text| read_id(text))?;
-    let status = run.status.clone().unwrap_or_default();
-    let over = |verdict| CheckState::Over {
+    // With all its measurements a status is large, and every look sees every run.
+    let status = run.status.as_ref();
+    let message = status.map(|status| status.message.as_str()).filter(|message| !message.is_empty());
+    let over = |verdict: Verdict| CheckState::Over {
         verdict,
-        why: if status.message.is_empty() { verdict.as_str().to_owned() } else { status.message.clone() },
-        at: status.completed_at.or(status.started_at).unwrap_or(Timestamp::UNIX_EPOCH),
+        why: message.unwrap_or(verdict.as_str()).to_owned(),
+        at: status
+            .and_then(|status| status.completed_at.or(status.started_at))
+            .unwrap_or(Timestamp::UNIX_EPOCH),
     };
     Some(SeenCheck {
         id,
         name: CheckName::new(run.metadata.name.as_deref()?),
-        state: match status.phase {
+        state: match status.map(|status| status.phase).unwrap_or_default() {
             Phase::Pending | Phase::Running => CheckState::Running,
             Phase::Successful => over(Verdict::Successful),
             Phase::Inconclusive => over(Verdict::Inconclusive),
@@ -180,11 +182,11 @@ fn read_id(text: &str) -> Option<CheckId> {
 }
 
 /// The checks that the run listens to, as the status shows them.
-pub(super) fn canary(memo: &Memo, seen: &Observation) -> Option<CanaryStatus> {
+pub(super) fn canary(memo: &Memo, checks: &[SeenCheck]) -> Option<CanaryStatus> {
     let run = memo.run.as_ref()?;
     let mut current: BTreeMap<bool, AnalysisRunReference> = BTreeMap::new();
     for id in run.checks() {
-        let Some(check) = seen.checks.iter().find(|check| check.id == id) else { continue };
+        let Some(check) = checks.iter().find(|check| check.id == id) else { continue };
         let (status, message) = match &check.state {
             CheckState::Running => ("Running", String::new()),
             CheckState::Over { verdict, why, .. } => {

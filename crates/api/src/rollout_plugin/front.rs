@@ -93,15 +93,18 @@ impl Front for RolloutPlugin {
             },
             waits: decision.waits.iter().map(wait_note).collect(),
             canary: match seen {
-                Seen::Workload(seen) => canary(&decision.memo, seen),
-                Seen::Refused(_) => old.canary.clone(),
+                Seen::Workload(Observation { checks, .. })
+                | Seen::Refused { refusal: Refusal::Missing { .. }, checks } => {
+                    canary(&decision.memo, checks)
+                }
+                Seen::Refused { .. } => old.canary.clone(),
             },
             plugin_status: old.plugin_status.clone(),
             ..RolloutPluginStatus::default()
         };
         match seen {
             Seen::Workload(observation) => count(&mut status, observation, now),
-            Seen::Refused(_) => keep_counts(&mut status, &old),
+            Seen::Refused { .. } => keep_counts(&mut status, &old),
         }
         self.tell_run(&mut status, &decision.memo);
         status.conditions = conditions(self, &old, &status, now, decision, circumstances);

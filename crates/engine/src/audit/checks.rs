@@ -5,6 +5,7 @@ use crate::decision::Move;
 use crate::intents::Intent;
 use crate::memo::{AbortCause, Journey, Part, Run};
 use crate::observation::Exposure;
+use crate::plan::{Check, OnError};
 
 use super::{Look, Violation};
 
@@ -22,14 +23,60 @@ impl Look<'_> {
         if let Some(Move::Expose(exposure @ Exposure::First(count), _)) = self.decision.next
             && count > self.seen.exposed()
             && (listened.iter().any(|check| verdict(check).is_some_and(|it| it != Verdict::Successful))
-                || (!self.plan.obstacles.is_empty() && self.is.is_some_and(|run| goes_on(&run))))
+                || self.is_obstructed())
         {
             found.push(Violation::ExposedUnchecked(exposure));
         }
-        let possible = self.is.is_some_and(|run| self.seen.stable == run.stable) && !self.plan.paused;
-        let failed = listened.iter().filter(|check| verdict(check) == Some(Verdict::Failed));
-        found.extend(failed.filter(|_| possible).map(|check| Violation::VerdictIgnored(check.id)));
+        let possible = self.is.is_some_and(|run| self.seen.stable == run.stable) && self.may_judge();
+        let bad = listened.iter().filter(|check| self.is_bad(check));
+        found.extend(bad.filter(|_| possible).map(|check| Violation::VerdictIgnored(check.id)));
         self.aborted_by_check(found);
+        self.adopted(found);
+    }
+
+    /// Verdicts count: nobody has paused the rollout, and there are pods to judge.
+    fn may_judge(&self) -> bool {
+        !self.plan.paused && self.seen.replicas() > 0
+    }
+
+    /// The check that the plan asks for at a place.
+    fn asked_for(&self, place: CheckPlace) -> Option<Check> {
+        match place {
+            CheckPlace::Stage(stage) => self.plan.stages.get(stage)?.check,
+            CheckPlace::Background => Some(self.plan.background?.check),
+        }
+    }
+
+    /// What a check came to turns a run round.
+    fn is_bad(&self, check: &SeenCheck) -> bool {
+        let Some(asked) = self.asked_for(check.id.place) else { return false };
+        match verdict(check) {
+            Some(Verdict::Failed) => true,
+            Some(Verdict::Error) => asked.on_error == OnError::Abort,
+            Some(Verdict::Successful | Verdict::Inconclusive) | None => false,
+        }
+    }
+
+    /// A check cannot be begun that the run has not left behind.
+    fn is_obstructed(&self) -> bool {
+        let Some(run) = self.is else { return false };
+        self.plan.obstacles.iter().any(|obstacle| match (&run.journey, obstacle.place) {
+            (Journey::Advancing { .. }, CheckPlace::Background) => true,
+            (Journey::Advancing { stage, part }, CheckPlace::Stage(at)) => {
+                let after_it = matches!(part, Part::Hold { .. });
+                at > *stage || (at == *stage && !after_it)
+            }
+            (Journey::Completing, CheckPlace::Background) => run.background.is_some(),
+            _ => false,
+        })
+    }
+
+    /// A check that a run begins to listen to was not asked to end before.
+    fn adopted(&self, found: &mut Vec<Violation>) {
+        let before: Vec<CheckId> = self.was.into_iter().flat_map(Run::checks).collect();
+        let new = self.is.into_iter().flat_map(Run::checks).filter(|id| !before.contains(id));
+        let ended = new.filter(|id| self.check(*id).is_some_and(|check| check.ending));
+        found.extend(ended.map(Violation::AdoptedEnded));
     }
 
     fn check_moves(&self, found: &mut Vec<Violation>) {
@@ -43,7 +90,10 @@ impl Look<'_> {
             Some(Move::Check(CheckMove::End(name))) => {
                 let meant = self.seen.checks.iter().find(|check| check.name == *name);
                 let right = meant.is_some_and(|check| {
-                    verdict(check).is_none() && !check.ending && !listened.contains(&check.id)
+                    verdict(check).is_none()
+                        && !check.ending
+                        && !listened.contains(&check.id)
+                        && !self.is_ahead(check.id)
                 });
                 if !right {
                     found.push(Violation::EndedInVain(name.clone()));
@@ -51,6 +101,18 @@ impl Look<'_> {
             }
             Some(Move::Claim | Move::Expose(..) | Move::Free(_) | Move::Release) | None => {}
         }
+    }
+
+    /// A check of a later run, stage or attempt than is remembered: somebody knows more.
+    fn is_ahead(&self, id: CheckId) -> bool {
+        let Some(run) = self.is else { return false };
+        let later_stage = match (&run.journey, id.place) {
+            (Journey::Advancing { stage, .. }, CheckPlace::Stage(at)) => at > *stage,
+            _ => false,
+        };
+        let mut listened = run.checks().filter(|listened| listened.place == id.place);
+        let later_attempt = listened.any(|listened| listened.attempt < id.attempt);
+        id.run > run.started_at || (id.run == run.started_at && (later_stage || later_attempt))
     }
 
     /// A run that a check turned round in this very look.
@@ -66,33 +128,43 @@ impl Look<'_> {
         if !by_check(is) || by_check(was) {
             return;
         }
-        // The one that is blamed is of this run and is bad; the look may have come to it only now.
+        // The one that is blamed is of this run and of the stage that was left, or beside the stages; it is not one that
+        // the run has behind it; and it is bad. The look may have come to it only now.
+        let in_place =
+            |place| place == CheckPlace::Background || is.stage().map(CheckPlace::Stage) == Some(place);
         let blamed = |check: &&SeenCheck| {
-            is.blame.as_ref().is_some_and(|blame| blame.name == check.name) && check.id.run == was.started_at
+            is.blame.as_ref().is_some_and(|blame| blame.name == check.name)
+                && check.id.run == was.started_at
+                && in_place(check.id.place)
+                && !self.is_behind(was, check.id)
         };
-        let bad = self.seen.checks.iter().find(blamed).and_then(verdict);
-        if self.plan.paused || !matches!(bad, Some(Verdict::Failed | Verdict::Error)) {
+        let bad = self.seen.checks.iter().find(blamed).is_some_and(|check| self.is_bad(check));
+        if !bad || !self.may_judge() {
             found.push(Violation::AbortedUnproven);
         }
+    }
+
+    /// An attempt before the one that the run listened to.
+    fn is_behind(&self, was: &Run, id: CheckId) -> bool {
+        was.checks().any(|listened| listened.place == id.place && id.attempt < listened.attempt)
     }
 
     /// The check of a stage that was left has passed, or a person has decided for it.
     pub(super) fn has_passed(&self, stage: usize) -> bool {
         let place = CheckPlace::Stage(stage);
         let Some(was) = self.was else { return false };
-        // The stage's hold comes after its check.
-        let holds =
-            matches!(was.journey, Journey::Advancing { stage: at, part: Part::Hold { .. } } if at == stage);
+        // The stage's hold comes after its check, if it has one.
+        let has_hold = self.plan.stages.get(stage).is_some_and(|stage| stage.hold.is_some());
+        let holds = has_hold
+            && matches!(was.journey, Journey::Advancing { stage: at, part: Part::Hold { .. } } if at == stage);
         let decided = self.accepted(Intent::Promote)
             && was.undecided.as_ref().is_some_and(|undecided| undecided.place == place);
-        // Also one that this look came to only now, because another has begun it.
-        let of_the_stage = |check: &&SeenCheck| check.id.run == was.started_at && check.id.place == place;
-        let passed = self
-            .seen
-            .checks
-            .iter()
-            .filter(of_the_stage)
-            .any(|check| verdict(check) == Some(Verdict::Successful));
+        // Also one that this look came to only now, because another has begun it; of several the latest.
+        let of_the_stage = |check: &&SeenCheck| {
+            check.id.run == was.started_at && check.id.place == place && !self.is_behind(was, check.id)
+        };
+        let latest = self.seen.checks.iter().filter(of_the_stage).max_by_key(|check| check.id.attempt);
+        let passed = latest.and_then(verdict) == Some(Verdict::Successful) && self.seen.replicas() > 0;
         holds || decided || passed
     }
 

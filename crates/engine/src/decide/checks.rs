@@ -7,8 +7,8 @@ use crate::check::{
     Blame, CheckId, CheckMove, CheckPlace, CheckState, Meaning, SeenCheck, Undecided, Verdict, meaning,
 };
 use crate::decision::{Announcement, Move};
-use crate::memo::{AbortCause, Journey, Part, Run};
-use crate::plan::{Check, OnError, Plan};
+use crate::memo::{AbortCause, Journey, Part};
+use crate::plan::{Check, Flaw, OnError, Plan};
 use crate::reason::{Reason, Wait};
 
 use super::{Pass, Step};
@@ -31,10 +31,10 @@ fn check_at(plan: &Plan, place: CheckPlace) -> Option<Check> {
 }
 
 impl Pass<'_> {
-    /// Takes in the verdicts of the checks that the run listens to. While a person has paused the rollout nothing is
-    /// concluded from them.
+    /// Takes in the verdicts of the checks that the run listens to. While a person has paused the rollout, or while
+    /// there are no pods, nothing is concluded from them.
     pub(super) fn heed_checks(&mut self) {
-        if self.plan.paused {
+        if self.plan.paused || self.seen.replicas() == 0 {
             return;
         }
         let Some(run) = &self.memo.run else { return };
@@ -44,13 +44,33 @@ impl Pass<'_> {
             match verdict.meaning {
                 Meaning::Abort => return self.go_back_because(verdict),
                 Meaning::Ask => self.ask_a_person(verdict),
-                Meaning::Again(at) if at <= self.now => {
-                    self.begin_again(verdict.id);
-                    // The next attempt may be there already.
-                    return self.heed_checks();
+                Meaning::Again(at) => {
+                    // Under another policy than now somebody may have been asked about it.
+                    self.ask_nobody(verdict.id.place);
+                    if at <= self.now {
+                        self.listen_to_the_next(verdict.id);
+                        self.announcements.push(Announcement::CheckAgain { place: verdict.id.place });
+                        // The next attempt may be there already.
+                        return self.heed_checks();
+                    }
                 }
-                Meaning::Pass | Meaning::Again(_) => {}
+                Meaning::Pass => {}
             }
+        }
+    }
+
+    /// With no pods there is nothing to judge: what a check says from now on, it says of nobody. The run waits for the
+    /// next attempt instead, which begins when there are pods again. What a person is asked about was said before.
+    pub(super) fn judge_nobody(&mut self) {
+        if self.seen.replicas() > 0 {
+            return;
+        }
+        let Some(run) = &self.memo.run else { return };
+        let asked = run.undecided.as_ref().map(|undecided| undecided.place);
+        let there = |id: &CheckId| Some(id.place) != asked && self.seen_check(*id).is_some();
+        let of_nobody: Vec<CheckId> = run.checks().filter(there).collect();
+        for id in of_nobody {
+            self.listen_to_the_next(id);
         }
     }
 
@@ -69,6 +89,15 @@ impl Pass<'_> {
 
     fn seen_check(&self, id: CheckId) -> Option<&SeenCheck> {
         self.seen.checks.iter().find(|check| check.id == id)
+    }
+
+    /// The attempt that a run listens to which begins to listen at a place: the latest one that is there, whoever began
+    /// it, but none that was asked to end. What such a one says, it says because it was ended.
+    pub(super) fn attempt_to_listen_to(&self, place: CheckPlace) -> u32 {
+        let Some(run) = &self.memo.run else { return 0 };
+        let there = |check: &&SeenCheck| check.id.run == run.started_at && check.id.place == place;
+        let latest = self.seen.checks.iter().filter(there).max_by_key(|check| check.id.attempt);
+        latest.map_or(0, |check| check.id.attempt.saturating_add(u32::from(check.ending)))
     }
 
     fn heard(&self, id: CheckId) -> Option<Heard> {
@@ -110,18 +139,25 @@ impl Pass<'_> {
         }
     }
 
-    fn begin_again(&mut self, id: CheckId) {
+    fn ask_nobody(&mut self, place: CheckPlace) {
+        let Some(run) = &mut self.memo.run else { return };
+        if run.undecided.as_ref().is_some_and(|undecided| undecided.place == place) {
+            run.undecided = None;
+        }
+    }
+
+    /// From now on the run waits for the attempt after this one.
+    fn listen_to_the_next(&mut self, id: CheckId) {
         let now = self.now;
         let Some(run) = &mut self.memo.run else { return };
         let attempt = id.attempt.saturating_add(1);
         match (id.place, &mut run.journey) {
             (CheckPlace::Background, _) => run.background = Some(attempt),
-            (CheckPlace::Stage(_), Journey::Advancing { part, .. }) => {
+            (CheckPlace::Stage(_), Journey::Advancing { part: part @ Part::Check { .. }, .. }) => {
                 *part = Part::Check { attempt, since: now };
             }
-            (CheckPlace::Stage(_), _) => return,
+            (CheckPlace::Stage(_), _) => {}
         }
-        self.announcements.push(Announcement::CheckAgain { place: id.place });
     }
 
     /// A person has decided: what was undecided counts as passed. A check beside the stages is begun anew, so that
@@ -139,11 +175,13 @@ impl Pass<'_> {
     /// has said already is heeded at once: whoever knows less than another did meanwhile finds it there.
     pub(super) fn listens_from_now_on(&mut self, stage: usize) -> bool {
         let wanted = self.plan.background.is_some_and(|background| background.from <= stage);
+        let (attempt, obstructed) =
+            (self.attempt_to_listen_to(CheckPlace::Background), self.obstacle().is_some());
         let Some(run) = &mut self.memo.run else { return false };
-        if !wanted || run.background.is_some() || !self.plan.obstacles.is_empty() {
+        if !wanted || obstructed || run.background.is_some() {
             return false;
         }
-        run.background = Some(0);
+        run.background = Some(attempt);
         self.announcements.push(Announcement::CheckBegan { place: CheckPlace::Background });
         self.heed_checks();
         true
@@ -160,7 +198,7 @@ impl Pass<'_> {
         let id = self.memo.run.as_ref()?.checks().find(|id| id.place == place)?;
         match self.seen_check(id) {
             Some(_) => None,
-            None if !self.plan.obstacles.is_empty() => None,
+            None if self.obstacle().is_some() => None,
             None => Some(Step::make(Move::Check(CheckMove::Begin(id)))),
         }
     }
@@ -210,11 +248,26 @@ impl Pass<'_> {
         })
     }
 
-    /// A check cannot be begun, whenever its time comes.
+    /// Checks cannot be begun when their time comes; those of a run whose time has passed do not matter.
     pub(super) fn obstacle(&self) -> Option<Wait> {
-        let flaws = &self.plan.obstacles;
-        let reason = || Reason::Invalid { flaws: flaws.clone() };
-        (!flaws.is_empty()).then(|| Wait { reason: reason(), since: None })
+        let ahead = self.plan.obstacles.iter().filter(|it| self.may_come_to(it.place));
+        let flaws: Vec<Flaw> = ahead.map(|obstacle| obstacle.flaw.clone()).collect();
+        (!flaws.is_empty()).then(|| Wait { reason: Reason::Invalid { flaws }, since: None })
+    }
+
+    /// Whether a check may still have to be begun there; without a run, in the next one.
+    fn may_come_to(&self, place: CheckPlace) -> bool {
+        let Some(run) = &self.memo.run else { return true };
+        match (&run.journey, place) {
+            (Journey::Advancing { .. }, CheckPlace::Background) => true,
+            (Journey::Advancing { stage, part }, CheckPlace::Stage(at)) => {
+                at > *stage || (at == *stage && !matches!(part, Part::Hold { .. }))
+            }
+            // Whoever skips everything skips the checks too.
+            (Journey::Completing, CheckPlace::Background) => run.background.is_some(),
+            (Journey::Completing, CheckPlace::Stage(_))
+            | (Journey::Returning | Journey::Aborting { .. } | Journey::Aborted { .. }, _) => false,
+        }
     }
 
     /// When a check that could not be measured begins again.
@@ -229,11 +282,38 @@ impl Pass<'_> {
 
     /// A check that measures and that nobody listens to any more.
     pub(super) fn nobodys_check(&self) -> Option<Move> {
-        let listened: Vec<CheckId> = self.memo.run.iter().flat_map(Run::checks).collect();
         let nobodys = |check: &&SeenCheck| {
-            check.state == CheckState::Running && !check.ending && !listened.contains(&check.id)
+            check.state == CheckState::Running && !check.ending && self.is_past(check.id)
         };
         let check = self.seen.checks.iter().find(nobodys)?;
         Some(Move::Check(CheckMove::End(check.name.clone())))
+    }
+
+    /// The run has this check behind it. One that is ahead of what is remembered was begun by somebody who knows more,
+    /// and the memo will follow: ended now, it would pass without having measured.
+    fn is_past(&self, id: CheckId) -> bool {
+        let Some(run) = &self.memo.run else {
+            return self.memo.ended.as_ref().is_none_or(|ending| id.run <= ending.at);
+        };
+        if id.run != run.started_at {
+            return id.run < run.started_at;
+        }
+        match (&run.journey, id.place) {
+            (Journey::Advancing { .. } | Journey::Completing, CheckPlace::Background) => {
+                match run.background {
+                    Some(attempt) => id.attempt < attempt,
+                    // Taken out of the plan, or skipped; else it has not begun yet.
+                    None => self.plan.background.is_none() || run.journey == Journey::Completing,
+                }
+            }
+            (Journey::Advancing { stage, part }, CheckPlace::Stage(at)) if at == *stage => match part {
+                Part::Expose => false,
+                Part::Check { attempt, .. } => id.attempt < *attempt,
+                Part::Hold { .. } => true,
+            },
+            (Journey::Advancing { stage, .. }, CheckPlace::Stage(at)) => at < *stage,
+            (Journey::Completing, CheckPlace::Stage(_))
+            | (Journey::Returning | Journey::Aborting { .. } | Journey::Aborted { .. }, _) => true,
+        }
     }
 }

@@ -35,10 +35,10 @@ impl Pass<'_> {
         if !self.seen.settled {
             return Step::wait(Reason::ControllerLags, None);
         }
-        if self.seen.marked || !self.seen.ready_to_hold {
-            return Step { next: Some(Move::Release), waits: Vec::new() };
-        }
         let mut waits: Vec<Wait> = self.obstacle().into_iter().collect();
+        if self.seen.marked || !self.seen.ready_to_hold {
+            return Step { next: Some(Move::Release), waits };
+        }
         waits.extend(pods_wait(self.now, &self.seen.slots, &self.seen.stable));
         if !self.seen.surplus.is_empty() {
             let pods = self.seen.surplus.iter().map(trouble).collect();
@@ -59,6 +59,11 @@ impl Pass<'_> {
         }
         if let Some(parked) = self.park() {
             return Some(parked);
+        }
+        if matches!(part, Part::Hold { .. }) && self.is_check_alone(stage) {
+            // Somebody wants the hold's place taken by numbers: they have not been asked yet.
+            self.begin_check(stage);
+            return None;
         }
         if self.listens_from_now_on(stage) {
             return None;
@@ -97,9 +102,7 @@ impl Pass<'_> {
     fn leave_expose(&mut self, stage: usize, exposed: u32) -> Option<Step> {
         let is_last = stage + 1 == self.plan.stages.len();
         if self.plan.stages[stage].check.is_some() {
-            self.journey(Journey::Advancing { stage, part: Part::Check { attempt: 0, since: self.now } });
-            self.announcements.push(Announcement::CheckBegan { place: CheckPlace::Stage(stage) });
-            self.heed_checks();
+            self.begin_check(stage);
         } else if self.plan.stages[stage].hold.is_some() {
             self.begin_hold(stage);
         } else if is_last && exposed == self.seen.replicas() && !self.is_taken_over() {
@@ -108,6 +111,20 @@ impl Pass<'_> {
             self.journey(Journey::Advancing { stage: stage + 1, part: Part::Expose });
         }
         None
+    }
+
+    /// The stage has a check, and no hold that would come after it.
+    fn is_check_alone(&self, stage: usize) -> bool {
+        let stage = &self.plan.stages[stage];
+        stage.check.is_some() && stage.hold.is_none()
+    }
+
+    fn begin_check(&mut self, stage: usize) {
+        let place = CheckPlace::Stage(stage);
+        let attempt = self.attempt_to_listen_to(place);
+        self.journey(Journey::Advancing { stage, part: Part::Check { attempt, since: self.now } });
+        self.announcements.push(Announcement::CheckBegan { place });
+        self.heed_checks();
     }
 
     fn begin_hold(&mut self, stage: usize) {

@@ -45,6 +45,12 @@ impl Driver {
         }
     }
 
+    /// What would be decided about the world as it is.
+    pub(crate) fn decide(&self) -> Decision {
+        let seen = Seen::Workload(self.world.observe());
+        decide(self.world.now, Ok(&self.plan), &seen, &self.memo, &self.pending)
+    }
+
     /// One look at the world as it is, with everything that must hold at every look.
     pub(crate) fn look(&mut self) -> Decision {
         self.look_until(Crash::Not)

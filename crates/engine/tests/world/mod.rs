@@ -3,6 +3,7 @@
 
 #![allow(dead_code, reason = "each test binary uses another part of the world")]
 
+pub(crate) mod checked;
 pub(crate) mod driver;
 
 use std::collections::{BTreeMap, BTreeSet};

@@ -13,6 +13,7 @@ use windlass_analysis::verdict::{self, Ending, assess, conclude};
 use windlass_api::Front;
 use windlass_api::analysis::{AnalysisRun, Measurement, MetricResult, Phase};
 use windlass_api::rollout_plugin::RolloutPlugin;
+use windlass_engine::{CheckPlace, OnError};
 
 use super::{Violation, rollout, told};
 use crate::object::{Key, annotation, at, controller, list, number, text, uid};
@@ -30,13 +31,24 @@ const MEANWHILE: SignedDuration = SignedDuration::from_secs(20);
 pub(super) struct Checks {
     /// Since when a check has failed, by the uid of its analysis.
     failed: BTreeMap<String, Timestamp>,
+    /// Checks of stages that have passed, as `run-…/stage-…`: their analyses may be deleted since.
+    passed: BTreeSet<String>,
+    /// Checks beside the steps that nobody can read, by the uid of their analysis: since when, and how often somebody had
+    /// promoted by then.
+    unread: BTreeMap<String, (Timestamp, usize)>,
     /// How often each verdict was come to.
     pub(super) verdicts: BTreeMap<String, u64>,
 }
 
 impl Checks {
     /// An analysis was written, by whomever.
-    pub(super) fn analysis(&mut self, now: Timestamp, store: &Store, change: &Change) -> Vec<Violation> {
+    pub(super) fn analysis(
+        &mut self,
+        now: Timestamp,
+        store: &Store,
+        change: &Change,
+        promotions: usize,
+    ) -> Vec<Violation> {
         let mut found = Vec::new();
         let mut find = |rule, what: String| found.push(Violation { at: now, rule, what });
         let (name, run) = (&change.key.name, &change.object);
@@ -58,30 +70,86 @@ impl Checks {
             *self.verdicts.entry(phase(run).to_owned()).or_default() += 1;
             find_all(&mut find, name, run);
         }
-        if phase(run) == "Failed" {
-            self.failed.insert(uid(run).to_owned(), now);
+        let check = annotation(run, CHECK).unwrap_or_default();
+        match phase(run) {
+            "Failed" => drop(self.failed.insert(uid(run).to_owned(), now)),
+            "Inconclusive" if check.contains("/background/") => {
+                self.unread.insert(uid(run).to_owned(), (now, promotions));
+            }
+            "Successful" => {
+                self.passed.extend(check.rsplit_once('/').map(|(place, _)| place.to_owned()));
+            }
+            _ => {}
         }
         found
     }
 
-    /// A write of ours to the set: it lets no more pods through when a check of the run has failed.
-    pub(super) fn exposure(&self, now: Timestamp, store: &Store, change: &Change) -> Option<Violation> {
+    /// The check of a stage has passed in the present run.
+    pub(super) fn has_passed(&self, store: &Store, stage: usize) -> bool {
+        present_run(store).is_some_and(|run| self.passed.contains(&format!("{run}/stage-{stage}")))
+    }
+
+    /// A write of ours to the set: it lets no more pods through when a check of the run has failed, or when one beside
+    /// the steps cannot be read and nobody has promoted since.
+    pub(super) fn exposure(
+        &self,
+        now: Timestamp,
+        store: &Store,
+        change: &Change,
+        promotions: usize,
+    ) -> Option<Violation> {
         let before = change.before.as_ref()?;
         if exposed(&change.object) <= exposed(before) || is_held(&change.object) {
             return None;
         }
         let (_, rollout) = rollout(store)?;
-        let started = text(rollout, &["status", "memo", "run", "startedAt"])?.parse::<Timestamp>().ok()?;
-        let of_this_run = format!("run-{}/", started.as_nanosecond());
-        let bad = analyses_of(store, rollout).find(|run| {
-            let known = self.failed.get(uid(run)).is_some_and(|since| *since + MEANWHILE < now);
-            let listened = annotation(run, CHECK).is_some_and(|id| id.starts_with(&of_this_run));
-            known && listened
-        })?;
-        let name = Key::of(bad).name;
-        let what = format!("more pods were let to the new template though analysis {name} has failed");
+        let of_this_run = present_run(store)? + "/";
+        let known = |since: &Timestamp| *since + MEANWHILE < now;
+        let listened = |run: &&Value| annotation(run, CHECK).is_some_and(|id| id.starts_with(&of_this_run));
+        let failed = |run: &&Value| self.failed.get(uid(run)).is_some_and(known);
+        // One that was begun anew, because there were no pods, says nothing any more.
+        let latest = analyses_of(store, rollout).filter(listened).filter_map(attempt_beside).max();
+        let unread = |run: &&Value| {
+            let asked = self.unread.get(uid(run));
+            asked.is_some_and(|(since, then)| known(since) && *then == promotions)
+                && attempt_beside(run) == latest
+        };
+        let bad = analyses_of(store, rollout).filter(listened).find(|run| failed(run) || unread(run))?;
+        let (name, phase) = (Key::of(bad).name, phase(bad));
+        let what = format!("more pods were let to the new template though analysis {name} is {phase}");
         Some(Violation { at: now, rule: "failed check", what })
     }
+}
+
+/// A rollout was written: it was not turned round by an outage whose policy says otherwise.
+pub(super) fn blamed_an_outage(now: Timestamp, change: &Change) -> Option<Violation> {
+    let blame = |object: &Value| at(object, &["status", "memo", "run", "blame"]).cloned();
+    let blamed = blame(&change.object).filter(|it| text(it, &["verdict"]) == Some("error"))?;
+    if change.before.as_ref().is_some_and(|before| blame(before).is_some()) {
+        return None;
+    }
+    let rollout: RolloutPlugin = serde_json::from_value((*change.object).clone()).ok()?;
+    let asked = rollout.asked();
+    let plan = asked.plan.ok()?;
+    let place: CheckPlace = serde_json::from_value(blamed["place"].clone()).ok()?;
+    let check = match place {
+        CheckPlace::Stage(stage) => plan.stages.get(stage)?.check?,
+        CheckPlace::Background => plan.background?.check,
+    };
+    let what = format!("an outage at {place:?} aborted the run, but its policy is {:?}", check.on_error);
+    (check.on_error != OnError::Abort).then_some(Violation { at: now, rule: "outage", what })
+}
+
+/// The run that the rollout remembers, as its checks name it.
+fn present_run(store: &Store) -> Option<String> {
+    let (_, rollout) = rollout(store)?;
+    let started = text(rollout, &["status", "memo", "run", "startedAt"])?.parse::<Timestamp>().ok()?;
+    Some(format!("run-{}", started.as_nanosecond()))
+}
+
+/// How many there were before it beside the steps.
+fn attempt_beside(run: &Value) -> Option<u32> {
+    annotation(run, CHECK)?.split_once("/background/")?.1.parse().ok()
 }
 
 /// How many pods a set lets to its template.

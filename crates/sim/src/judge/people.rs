@@ -8,6 +8,7 @@ use windlass_api::Front;
 use windlass_api::rollout_plugin::RolloutPlugin;
 use windlass_engine::{Hold, Plan};
 
+use super::checks::Checks;
 use super::{Violation, rollout};
 use crate::object::{annotation, number, text};
 use crate::script::Deed;
@@ -41,9 +42,16 @@ impl People {
             Deed::Promote => self.promotions += 1,
             Deed::PromoteFull => self.everything = true,
             // Steps that were edited in the middle of a run may stand anywhere: nothing can be counted any more.
-            Deed::Steps(_) | Deed::CreateRollout | Deed::DeleteRollout => self.other_steps = true,
+            Deed::Steps(_) | Deed::Background(_) | Deed::CreateRollout | Deed::DeleteRollout => {
+                self.other_steps = true
+            }
             _ => {}
         }
+    }
+
+    /// How often somebody has promoted.
+    pub(super) fn promotions(&self) -> usize {
+        self.promotions
     }
 
     /// Everything was let through by a person, or steps were edited, checks among them.
@@ -52,7 +60,13 @@ impl People {
     }
 
     /// A write of ours to the set: it lets no more pods through than people and the plan allow.
-    pub(super) fn exposure(&self, now: Timestamp, store: &Store, change: &Change) -> Vec<Violation> {
+    pub(super) fn exposure(
+        &self,
+        now: Timestamp,
+        store: &Store,
+        change: &Change,
+        checks: &Checks,
+    ) -> Vec<Violation> {
         let set = &change.object;
         let partition = number(set, &["spec", "updateStrategy", "rollingUpdate", "partition"]);
         let replicas = number(set, &["spec", "replicas"]).unwrap_or_default();
@@ -64,7 +78,9 @@ impl People {
             return Vec::new();
         }
         let Some(plan) = plan(store) else { return Vec::new() };
-        let allowed = allowed(&plan, self.promotions, u32::try_from(replicas).unwrap_or_default());
+        let has_passed = |stage| checks.has_passed(store, stage);
+        let replicas = u32::try_from(replicas).unwrap_or_default();
+        let allowed = allowed(&plan, self.promotions, has_passed, replicas);
         if exposed <= i64::from(allowed) {
             return Vec::new();
         }
@@ -82,13 +98,14 @@ fn plan(store: &Store) -> Option<Plan> {
     rollout.asked().plan.ok()
 }
 
-/// The most pods that may be on the target after so many promotions.
-fn allowed(plan: &Plan, promotions: usize, replicas: u32) -> u32 {
+/// The most pods that may be on the target after so many promotions. A check that has not passed asks for one as well.
+fn allowed(plan: &Plan, promotions: usize, has_passed: impl Fn(usize) -> bool, replicas: u32) -> u32 {
     let mut left = promotions;
     let mut most = 0;
     for (index, stage) in plan.stages.iter().enumerate() {
         most = most.max(plan.exposure(index, replicas));
-        if stage.hold == Some(Hold::UntilPromoted) {
+        let unchecked = stage.check.is_some() && !has_passed(index);
+        if unchecked || stage.hold == Some(Hold::UntilPromoted) {
             if left == 0 {
                 return most;
             }

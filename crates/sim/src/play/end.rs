@@ -6,6 +6,7 @@ use std::collections::BTreeSet;
 use jiff::Timestamp;
 use serde_json::Value;
 
+use super::AT_START;
 use crate::deed;
 use crate::judge::{is_available, pods_of, rollout, told};
 use crate::object::{is_going, label, list, number, text};
@@ -22,7 +23,7 @@ pub(crate) fn furnish(start: &Start, now: Timestamp) -> (Server, Vec<String>) {
     let mut stuck = Vec::new();
     for (resource, object) in furniture.chain(start.more.clone()).chain(start.own()) {
         if let Err(refusal) = server.create(now, &deed::person(), resource, object) {
-            stuck.push(format!("start: {}", refusal.message));
+            stuck.push(format!("{AT_START}{}", refusal.message));
         }
     }
     (server, stuck)
@@ -72,6 +73,11 @@ pub(crate) fn help(store: &Store, round: usize) -> Help {
         0 | 1 => Help::Deed(Deed::Abort),
         _ => Help::Deed(Deed::Image(format!("app:v{}", 100 + round))),
     }
+}
+
+/// Whether somebody is asked for who is at hand: nothing but that would end the wait.
+pub(crate) fn is_asked(help: &Help) -> bool {
+    matches!(help, Help::Deed(Deed::Promote | Deed::Scale(_)))
 }
 
 /// Time alone is waited for.

@@ -134,11 +134,14 @@ fn deed(words: &[&str]) -> Result<Deed, Expected> {
         ["resume"] => Deed::Resume,
         ["steps", all @ ..] if !all.is_empty() => Deed::Steps(steps(all)?),
         ["no", "steps"] => Deed::Steps(Vec::new()),
+        ["background", rest @ ..] => Deed::Background(Some(GivenBackground::read(rest)?)),
+        ["no", "background"] => Deed::Background(None),
         ["no", "strategy"] => Deed::NoStrategy,
         ["plugin", name] => Deed::Plugin((*name).to_owned()),
         ["workload-namespace", namespace] => Deed::WorkloadNamespace((*namespace).to_owned()),
         ["delete", "pod", pod] => Deed::DeletePod((*pod).to_owned()),
         ["evict", "pod", pod] => Deed::EvictPod((*pod).to_owned()),
+        ["delete", "set"] => Deed::DeleteSet,
         ["delete", "rollout"] => Deed::DeleteRollout,
         ["create", "rollout"] => Deed::CreateRollout,
         ["create", "second", "rollout"] => Deed::SecondRollout,
@@ -159,7 +162,8 @@ fn deed(words: &[&str]) -> Result<Deed, Expected> {
         ["terminate", "analysis"] => Deed::TerminateAnalysis,
         _ => {
             return Err("expected wait …, pass TIME, fault …, image IMAGE, scale N, promote [full], abort, restart, \
-                        pause, resume, steps …, no steps, no strategy, plugin NAME, workload-namespace NAME, delete pod NAME, evict pod NAME, delete rollout, create rollout, \
+                        pause, resume, steps …, no steps, background METRIC …, no background, no strategy, plugin NAME, workload-namespace NAME, \
+                        delete pod NAME, evict pod NAME, delete set, delete rollout, create rollout, \
                         create second rollout, partition N, reapply, quota N|off, pod NAME …, node NAME lost|back, \
                         policies on|off, metric NAME VALUE|nan|empty|error … [after TIME], delete template NAME, \
                         create template NAME, delete analysis or terminate analysis"

@@ -50,6 +50,7 @@ pub(super) fn add(script: &mut Script, seed: u64) {
             add_checks(steps, &mut chance);
         }
     }
+    begin_within(script);
     let metrics: Vec<String> = script.given.measured().into_iter().map(|metric| metric.name).collect();
     // What a metric says before anything is measured decides most, so it is said more often than by chance.
     for metric in metrics.iter().filter(|_| chance.one_in(2)).cloned().collect::<Vec<_>>() {
@@ -58,8 +59,20 @@ pub(super) fn add(script: &mut Script, seed: u64) {
     for _ in 0..chance.between(1, MOST) {
         let place = chance.below(script.lines.len() as u64 + 1);
         let place = usize::try_from(place).unwrap_or_default();
-        let deed = Line::Do(deed(&metrics, &mut chance));
+        let deed = Line::Do(deed(&metrics, script.given.background.as_ref(), &mut chance));
         script.lines.splice(place..place, [Line::Pass(moment(&mut chance)), deed]);
+    }
+}
+
+/// A check beside the steps begins with one that there is, whatever steps there will be.
+fn begin_within(script: &mut Script) {
+    let edited = script.lines.iter().filter_map(|line| match line {
+        Line::Do(Deed::Steps(steps)) => Some(steps.len()),
+        _ => None,
+    });
+    let fewest = edited.chain([script.given.steps.len()]).min().unwrap_or_default();
+    if let Some(background) = &mut script.given.background {
+        background.from = background.from.min(u32::try_from(fewest.saturating_sub(1)).unwrap_or_default());
     }
 }
 
@@ -83,25 +96,28 @@ fn check(metric: &str, chance: &mut Chance) -> GivenCheck {
 
 fn metric(name: &str, chance: &mut Chance) -> GivenMetric {
     let mut limit = |most| u32::try_from(chance.below(most)).unwrap_or_default();
-    let (failures, inconclusive, errors) = (limit(3), limit(2), limit(5));
+    let (failures, inconclusive, errors, count) = (limit(3), limit(2), limit(5), limit(4) + 1);
     GivenMetric {
-        count: Some(limit(4) + 1),
+        count: Some(count),
         interval: Duration::from_secs(chance.between(5, 60)),
         delay: if chance.one_in(3) { Duration::from_secs(chance.below(30)) } else { Duration::ZERO },
-        failures,
-        inconclusive,
+        // To bear more bad values than are measured is no valid spec.
+        failures: failures.min(count),
+        inconclusive: inconclusive.min(count),
         errors,
         ..GivenMetric::usual(name)
     }
 }
 
-fn deed(metrics: &[String], chance: &mut Chance) -> Deed {
+fn deed(metrics: &[String], background: Option<&GivenBackground>, chance: &mut Chance) -> Deed {
     let metric = chance.pick(metrics).cloned().unwrap_or_default();
-    match chance.below(12) {
-        0 => Deed::DeleteTemplate(metric),
-        1 => Deed::CreateTemplate(metric),
-        2 => Deed::DeleteAnalysis,
-        3 => Deed::TerminateAnalysis,
+    match (chance.below(14), background) {
+        (0, _) => Deed::DeleteTemplate(metric),
+        (1, _) => Deed::CreateTemplate(metric),
+        (2, _) => Deed::DeleteAnalysis,
+        (3, _) => Deed::TerminateAnalysis,
+        (4, Some(_)) => Deed::Background(None),
+        (5, Some(background)) => Deed::Background(Some(background.clone())),
         _ => Deed::Metric(metric, sample(chance)),
     }
 }
