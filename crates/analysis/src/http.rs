@@ -24,8 +24,9 @@ use crate::gauge::Measured;
 use crate::providers::{Answer, Method, Provider, Request, Setting, Step, Trust};
 use crate::redact::Redactor;
 
-/// How many requests a provider may make for one value.
-const STEPS: usize = 8;
+/// How many requests a provider may make for one value: the pages that CloudWatch is asked for, and before them somebody for
+/// credentials.
+const STEPS: usize = 12;
 /// How often an answer may lead elsewhere.
 const REDIRECTS: usize = 5;
 /// How large an answer may be.
