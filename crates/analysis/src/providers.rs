@@ -120,8 +120,9 @@ fn form(pairs: &[(&str, &str)]) -> String {
     form_urlencoded::Serializer::new(String::new()).extend_pairs(pairs).finish()
 }
 
-/// How many requests a provider may make for one value.
-pub const MOST_REQUESTS: u32 = 8;
+/// How many requests a provider may make for one value: the pages that CloudWatch is asked for, and before them somebody
+/// for credentials.
+pub const MOST_REQUESTS: u32 = 12;
 
 /// A provider with its settings.
 pub trait Provider: Send + Sync {

@@ -2,6 +2,8 @@
 //! errors included.
 #![expect(clippy::unwrap_used, clippy::panic, reason = "this is test code")]
 
+#[path = "wire/cloud_watch.rs"]
+mod cloud_watch;
 #[path = "wire/http.rs"]
 mod http;
 #[path = "wire/prometheus.rs"]

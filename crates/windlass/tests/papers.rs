@@ -18,3 +18,22 @@ fn the_image_has_the_certificates_of_authorities() {
     assert!(last.contains(&format!("COPY --from=build {bundle} {bundle}\n")), "{last}");
     assert!(dockerfile.contains("--no-install-recommends ca-certificates clang"), "{dockerfile}");
 }
+
+/// The part of a NetworkPolicy that lets the controller out to providers, by the port that it names.
+#[test]
+fn providers_are_reached_but_not_the_credentials_of_the_node() {
+    let files = [
+        "manifests/controller/networkpolicy.yaml",
+        "manifests/install.yaml",
+        "charts/windlass/templates/networkpolicy.yaml",
+    ];
+    for file in files {
+        let text = paper(file);
+        for words in [
+            "cidr: 0.0.0.0/0\n        except:\n        - 169.254.169.254/32\n",
+            "cidr: ::/0\n        except:\n        - fd00:ec2::254/128\n",
+        ] {
+            assert_eq!(text.matches(words).count(), 1, "{file}: {words}");
+        }
+    }
+}

@@ -3,6 +3,7 @@
 
 use std::time::Duration;
 
+use http::Uri;
 use jiff::Timestamp;
 
 use super::answers::{Service, read_json};
@@ -13,6 +14,9 @@ use crate::expression::to_base64;
 
 /// What signatures are for: Amazon Managed Service for Prometheus.
 const SIGNED_SERVICE: &str = "aps";
+/// The names of its hosts, and what they end with.
+const SIGNED_HOSTS: [&str; 2] = ["aps-workspaces", "aps-workspaces-fips"];
+const SIGNED_ENDS: [&str; 3] = ["amazonaws.com", "amazonaws.com.cn", "api.aws"];
 
 /// Who asks.
 #[derive(Clone, PartialEq, Eq)]
@@ -118,6 +122,17 @@ impl Authentication {
         }
     }
 
+    /// Whether an address that a template names may be asked so. A signature is the controller's own, and so is the token
+    /// that is sent with it: they are for the service alone, in the region that they are made for.
+    pub(super) fn check(&self, address: &str) -> Result<(), String> {
+        match self {
+            Self::Signed(region) if !is_signed_service(address, region) => Err(format!(
+                "requests are signed for Amazon Managed Service for Prometheus only: https://aps-workspaces.{region}.amazonaws.com"
+            )),
+            Self::Signed(_) | Self::Nobody | Self::Basic { .. } | Self::Bearer(_) | Self::Client(_) => Ok(()),
+        }
+    }
+
     /// What has to be asked before the real question, or what goes with it.
     pub(super) fn introduce<'a>(
         &self,
@@ -133,7 +148,7 @@ impl Authentication {
                 Introduction::Done(Proof::Header(format!("Basic {who}")), answers)
             }
             Self::Bearer(token) => Introduction::Done(Proof::Header(format!("Bearer {token}")), answers),
-            Self::Signed(region) => match credentials::find(setting.environment, region, answers)? {
+            Self::Signed(region) => match credentials::find(setting.environment, answers)? {
                 credentials::Found::Ask(request) => Introduction::Ask(request),
                 credentials::Found::Known(known, rest) => {
                     Introduction::Done(Proof::Signature { known, region: region.clone() }, rest)
@@ -150,6 +165,22 @@ impl Authentication {
             },
         })
     }
+}
+
+/// Whether an address is one of the service, in this region. Other hosts of AWS may be anybody's.
+fn is_signed_service(address: &str, region: &str) -> bool {
+    let Ok(uri) = address.parse::<Uri>() else { return false };
+    let mut parts = region.split('-');
+    let is_region = parts.next().is_some_and(|first| first.chars().all(|letter| letter.is_ascii_lowercase()))
+        && parts.next_back().is_some_and(|last| last.chars().all(|digit| digit.is_ascii_digit()))
+        && parts.next().is_some();
+    let host = uri.host().unwrap_or_default().to_ascii_lowercase();
+    let is_host =
+        SIGNED_HOSTS.iter().flat_map(|name| SIGNED_ENDS.map(|end| (name, end))).any(|(name, end)| {
+            host == format!("{name}.{region}.{end}")
+                || host.ends_with(&format!(".{name}.{region}.vpce.{end}"))
+        });
+    uri.scheme_str() == Some("https") && is_region && is_host
 }
 
 /// Reads the block `sigv4`.

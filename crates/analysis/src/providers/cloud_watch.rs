@@ -114,7 +114,7 @@ impl Provider for CloudWatch {
 
     fn step(&self, setting: &Setting<'_>, answers: &[Answer]) -> Result<Step, String> {
         let region = credentials::region(setting.environment)?;
-        let (known, pages) = match credentials::find(setting.environment, region, answers)? {
+        let (known, pages) = match credentials::find(setting.environment, answers)? {
             credentials::Found::Ask(request) => return Ok(Step::Ask(request)),
             credentials::Found::Known(known, pages) => (known, pages),
         };
@@ -200,11 +200,10 @@ impl Data {
             .ok_or("CloudWatch answered without MetricDataResults")?;
         for result in results {
             self.result(result)?;
+            let id = result.get("Id").and_then(Json::as_str).unwrap_or_default();
+            self.messages.extend(messages(result).map(|words| service.quote(&format!("{id}: {words}"))));
         }
-        for message in json.get("Messages").and_then(Json::as_array).into_iter().flatten() {
-            let part = |name: &str| message.get(name).and_then(Json::as_str).unwrap_or_default();
-            self.messages.push(service.quote(&format!("{}: {}", part("Code"), part("Value"))));
-        }
+        self.messages.extend(messages(&json).map(|words| service.quote(&words)));
         Ok(text_at(&json, "/NextToken"))
     }
 
@@ -247,6 +246,11 @@ impl Data {
             ));
         }
         let mut metadata = BTreeMap::new();
+        let partial: Vec<&str> =
+            self.results.iter().filter(|it| it.status == "PartialData").map(|it| it.id.as_str()).collect();
+        if !partial.is_empty() {
+            metadata.insert("warnings".to_owned(), format!("values are missing in {}", partial.join(", ")));
+        }
         if !self.messages.is_empty() {
             metadata.insert("messages".to_owned(), self.messages.join("; "));
         }
@@ -267,6 +271,15 @@ impl Series {
         ];
         Value::Map(fields.into_iter().map(|(name, value)| (name.to_owned(), value)).collect())
     }
+}
+
+/// What CloudWatch has to say of all queries, or of one: why values are missing, or forbidden.
+fn messages(place: &Json) -> impl Iterator<Item = String> + '_ {
+    let all = place.get("Messages").and_then(Json::as_array).into_iter().flatten();
+    all.map(|message| {
+        let part = |name: &str| message.get(name).and_then(Json::as_str).unwrap_or_default();
+        format!("{}: {}", part("Code"), part("Value"))
+    })
 }
 
 /// A point in time, which this protocol writes as seconds, with a fraction or without.

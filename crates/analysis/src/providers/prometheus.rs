@@ -51,7 +51,7 @@ struct Moment {
 
 /// Reads the settings.
 pub(super) fn read(fields: &mut Fields<'_>) -> Box<dyn Provider> {
-    Box::new(Prometheus {
+    let prometheus = Prometheus {
         address: fields.address("address"),
         query: fields.required("query"),
         range: fields.block("rangeQuery", range).flatten(),
@@ -59,7 +59,13 @@ pub(super) fn read(fields: &mut Fields<'_>) -> Box<dyn Provider> {
         authentication: Authentication::read(fields),
         timeout: fields.seconds("timeout", PATIENCE),
         trust: fields.trust(),
-    })
+    };
+    if let Some(address) = prometheus.address.as_deref().filter(|address| !is_open(address))
+        && let Err(what) = prometheus.authentication.check(address)
+    {
+        fields.flaw("address", what);
+    }
+    Box::new(prometheus)
 }
 
 fn range(fields: &mut Fields<'_>) -> Option<Range> {
@@ -138,6 +144,8 @@ impl Prometheus {
 
     fn address<'a>(&'a self, setting: &'a Setting<'_>) -> Result<&'a str, String> {
         if let Some(address) = &self.address {
+            // Once more, now that everything is filled in.
+            self.authentication.check(address)?;
             return Ok(address);
         }
         let address =

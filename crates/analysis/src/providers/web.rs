@@ -51,7 +51,7 @@ pub(super) fn read(fields: &mut Fields<'_>) -> Box<dyn Provider> {
     if json.is_some() && !names_its_type {
         headers.push(("Content-Type".to_owned(), "application/json".to_owned()));
     }
-    Box::new(Web {
+    let web = Web {
         url,
         method,
         headers,
@@ -60,7 +60,11 @@ pub(super) fn read(fields: &mut Fields<'_>) -> Box<dyn Provider> {
         authentication: Authentication::read(fields),
         timeout: fields.seconds("timeoutSeconds", PATIENCE),
         trust: fields.trust(),
-    })
+    };
+    if matches!(web.authentication, Authentication::Signed(_)) {
+        fields.flaw("authentication.sigv4", "only requests of prometheus are signed");
+    }
+    Box::new(web)
 }
 
 fn path(fields: &mut Fields<'_>) -> Option<JsonPath> {

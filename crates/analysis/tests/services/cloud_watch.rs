@@ -54,6 +54,10 @@ fn messages_are_told_beside_the_value() {
     let body = r#"{"MetricDataResults":[{"Id":"rate","Label":"rate","Values":[]}],"Messages":[{"Code":"MaxMetricsExceeded","Value":"100 of 200"}]}"#;
     let measured = ask(200, body).measured.unwrap();
     assert_eq!(measured.metadata["messages"], "MaxMetricsExceeded: 100 of 200");
+    let body = r#"{"MetricDataResults":[{"Id":"rate","Label":"rate","StatusCode":"PartialData","Values":[1],"Messages":[{"Code":"Slow","Value":"some shards"}]}]}"#;
+    let measured = ask(200, body).measured.unwrap();
+    assert_eq!(measured.metadata["messages"], "rate: Slow: some shards");
+    assert_eq!(measured.metadata["warnings"], "values are missing in rate");
 }
 
 #[test]

@@ -153,8 +153,15 @@ async fn a_token_that_a_server_repeats_is_not_told() {
     assert_eq!(error, "Prometheus answered with HTTP status 500: your token ***** is odd");
     let server = Server::answers([Reply::new(500, "your token s3ssion is odd")]).await;
     let signed = json!({"sigv4": {"region": "eu-central-1"}});
-    let settings = json!({"prometheus": {"address": server.url(), "query": "up", "authentication": signed}});
-    let keys = [("AWS_ACCESS_KEY_ID", "a"), ("AWS_SECRET_ACCESS_KEY", "b"), ("AWS_SESSION_TOKEN", "s3ssion")];
+    let settings = json!({"prometheus": {"query": "up", "authentication": signed}});
+    let address = server.url();
+    let keys = [
+        // What the controller's owner names may be asked wherever it is.
+        ("ARGO_ROLLOUTS_PROMETHEUS_ADDRESS", address.as_str()),
+        ("AWS_ACCESS_KEY_ID", "a"),
+        ("AWS_SECRET_ACCESS_KEY", "b"),
+        ("AWS_SESSION_TOKEN", "s3ssion"),
+    ];
     let error = measured_in(&settings, &keys).await.unwrap_err();
     assert_eq!(error, "Prometheus answered with HTTP status 500: your token ***** is odd");
 }

@@ -61,12 +61,8 @@ pub fn endpoint(
     Ok(format!("https://{host}.{region}.{end}"))
 }
 
-/// Looks for credentials.
-pub fn find<'a>(
-    environment: &BTreeMap<String, String>,
-    region: &str,
-    answers: &'a [Answer],
-) -> Result<Found<'a>, String> {
+/// Looks for credentials. Where somebody is asked for them is for the environment to say, not for a template.
+pub fn find<'a>(environment: &BTreeMap<String, String>, answers: &'a [Answer]) -> Result<Found<'a>, String> {
     if let (Some(key), Some(secret)) =
         (entry(environment, "AWS_ACCESS_KEY_ID"), entry(environment, "AWS_SECRET_ACCESS_KEY"))
     {
@@ -77,7 +73,7 @@ pub fn find<'a>(
         ));
     }
     if let Some(role) = entry(environment, "AWS_ROLE_ARN") {
-        return exchanged(environment, role, region, answers);
+        return exchanged(environment, role, answers);
     }
     if let Some(address) = agent(environment)? {
         return from_agent(environment, address, answers);
@@ -91,7 +87,6 @@ pub fn find<'a>(
 fn exchanged<'a>(
     environment: &BTreeMap<String, String>,
     role: &str,
-    region: &str,
     answers: &'a [Answer],
 ) -> Result<Found<'a>, String> {
     let token = entry(environment, "AWS_WEB_IDENTITY_TOKEN").ok_or(
@@ -99,7 +94,7 @@ fn exchanged<'a>(
          AWS_WEB_IDENTITY_TOKEN_FILE names",
     )?;
     let Some((answer, rest)) = answers.split_first() else {
-        let address = endpoint(environment, "AWS_ENDPOINT_URL_STS", "sts", region)?;
+        let address = endpoint(environment, "AWS_ENDPOINT_URL_STS", "sts", region(environment)?)?;
         let session = entry(environment, "AWS_ROLE_SESSION_NAME").unwrap_or("windlass");
         let body = Serializer::new(String::new())
             .append_pair("Action", "AssumeRoleWithWebIdentity")
