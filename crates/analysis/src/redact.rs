@@ -72,15 +72,12 @@ impl Redactor {
         let mut out = String::with_capacity(text.len());
         let mut rest = text;
         while let Some(next) = rest.chars().next() {
-            let length = match self.begins(rest).max(self.cut_off(rest)) {
-                Some(hidden) => {
-                    out.push_str(HIDDEN);
-                    hidden
-                }
-                None => {
-                    out.push(next);
-                    next.len_utf8()
-                }
+            let length = if let Some(hidden) = self.begins(rest).max(self.cut_off(rest)) {
+                out.push_str(HIDDEN);
+                hidden
+            } else {
+                out.push(next);
+                next.len_utf8()
             };
             rest = rest.get(length..).unwrap_or_default();
         }

@@ -62,7 +62,10 @@ fn a_job_and_objects_of_the_cluster_are_kept_as_they_are() {
 #[test]
 fn the_longest_that_a_value_may_take_counts_every_request() {
     let client = json!({"oauth2": {"tokenUrl": "http://token", "clientId": "a", "clientSecret": "b"}});
-    let signed = json!({"sigv4": {"region": "eu-central-1"}});
+    let signed = json!({"prometheus": {
+        "address": "https://aps-workspaces.eu-central-1.amazonaws.com/workspaces/ws-1", "query": "up",
+        "authentication": {"sigv4": {"region": "eu-central-1"}},
+    }});
     let prometheus = |more: (&str, Json)| {
         let mut settings = json!({"address": "http://host", "query": "up"});
         settings[more.0] = more.1;
@@ -72,14 +75,14 @@ fn the_longest_that_a_value_may_take_counts_every_request() {
     let rows = [
         (prometheus(("timeout", json!(7))), 14),
         (prometheus(("authentication", client.clone())), 120),
-        (prometheus(("authentication", signed)), 70),
+        (signed, 70),
         (json!({"web": {"url": "http://host"}}), 10),
         (json!({"web": {"url": "http://host", "timeoutSeconds": 3, "authentication": client}}), 9),
         (json!({"datadog": {"query": "avg:errors{*}", "requestTimeout": "4s"}}), 4),
         (json!({"newRelic": {"query": "FROM Transaction SELECT count(*)", "timeout": 20}}), 25),
         (json!({"graphite": {"address": "http://host", "query": "target=errors"}}), 10),
         (json!({"influxdb": {"query": "from(bucket: \"a\")"}}), 30),
-        (json!({"cloudWatch": {"metricDataQueries": data}}), 240),
+        (json!({"cloudWatch": {"metricDataQueries": data}}), 360),
     ];
     for (provider, seconds) in rows {
         match providers::read("provider", &provider) {

@@ -187,3 +187,17 @@ fn when_the_workload_is_gone_what_measures_is_ended_one_after_another() {
     let rest = decide(driver.world.now, Ok(&driver.plan), &seen, &driver.memo, &Intents::default());
     assert_eq!(rest.next, None);
 }
+
+#[test]
+fn a_policy_that_becomes_abort_while_there_are_no_pods_turns_nothing_round_before_there_are_some() {
+    let mut driver = checking(OnError::Pause);
+    conclude(&mut driver, Verdict::Error);
+    driver.world.scale(0);
+    driver.run();
+    driver.plan.stages[1] = check(OnError::Abort);
+    driver.run();
+    assert!(matches!(journey(&driver), Some(Journey::Advancing { .. })));
+    driver.world.scale(5);
+    driver.run();
+    assert!(matches!(journey(&driver), Some(Journey::Aborted { .. })));
+}

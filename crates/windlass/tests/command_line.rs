@@ -195,7 +195,7 @@ fn the_exit_code_of_an_analysis_says_what_its_values_are() {
         "analyze.yaml",
         &format!(
             "apiVersion: argoproj.io/v1alpha1\nkind: AnalysisTemplate\nmetadata: {{name: t}}\nspec:\n  \
-             dryRun: [{{metricName: dry}}]\n  metrics:\n  - {{name: a-job, provider: {{job: {{spec: {{}}}}}}}}\n{metrics}"
+             dryRun: [{{metricName: dry}}]\n  metrics:\n  - {{name: a-job, provider: {{job: {{spec: {{template: {{spec: {{containers: [{{name: a, image: a}}]}}}}}}}}}}}}\n{metrics}"
         ),
     );
     let path = template.to_str().unwrap();

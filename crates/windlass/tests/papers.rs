@@ -19,7 +19,7 @@ fn the_image_has_the_certificates_of_authorities() {
     assert!(dockerfile.contains("--no-install-recommends ca-certificates clang"), "{dockerfile}");
 }
 
-/// The part of a NetworkPolicy that lets the controller out to providers, by the port that it names.
+/// The part of a `NetworkPolicy` that lets the controller out to providers, by the port that it names.
 #[test]
 fn providers_are_reached_but_not_the_credentials_of_the_node() {
     let files = [

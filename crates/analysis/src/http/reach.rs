@@ -75,7 +75,7 @@ fn is_link_local(address: Ipv4Addr) -> bool {
     address.is_link_local()
 }
 
-/// The address of the old kind that a gateway (NAT64, 64:ff9b::/96) makes of a new one.
+/// The address of the old kind that a gateway (NAT64, `64:ff9b::/96`) makes of a new one.
 fn embedded(address: Ipv6Addr) -> Option<Ipv4Addr> {
     let [0x64, 0xff9b, 0, 0, 0, 0, high, low] = address.segments() else { return None };
     Some(Ipv4Addr::from(u32::from(high) << 16 | u32::from(low)))

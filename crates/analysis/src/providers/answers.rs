@@ -105,12 +105,12 @@ impl Service<'_> {
     pub(super) fn quote(self, words: &str) -> String {
         let words = Redactor::new(self.secrets).text(words);
         let words = words.split_whitespace().collect::<Vec<_>>().join(" ");
-        if words.is_empty() { "(an empty answer)".to_owned() } else { brief(words) }
+        if words.is_empty() { "(an empty answer)".to_owned() } else { brief(&words) }
     }
 }
 
 /// Not too much of something that was answered. Where it is cut is marked, so that what is left of a secret there is found.
-pub(super) fn brief(words: impl ToString) -> String {
+pub(super) fn brief(words: &(impl ToString + ?Sized)) -> String {
     let mut words = words.to_string();
     if let Some((end, _)) = words.char_indices().nth(WORDS) {
         words.truncate(end);

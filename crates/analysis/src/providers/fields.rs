@@ -20,7 +20,7 @@ use crate::suggest::did_you_mean;
 const MISSING: &str = "it is missing";
 
 /// The longest that anybody is waited for.
-const LONGEST: Duration = Duration::from_mins(5);
+const LONGEST: Duration = Duration::from_secs(300);
 
 /// A block of settings that is being read.
 pub(super) struct Fields<'a> {

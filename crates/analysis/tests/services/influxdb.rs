@@ -79,7 +79,7 @@ fn every_refusal_is_a_sentence() {
 
 #[test]
 fn a_table_of_too_many_fields_is_not_read() {
-    let play = ask(200, &table("double", "", &["1"; 30_000]));
+    let play = ask(200, &table("double", "", &vec!["1"; 30_000]));
     assert_eq!(play.error(), "InfluxDB answered with more values than are read: ask for less");
 }
 

@@ -214,8 +214,8 @@ async fn what_is_slow_in_one_namespace_holds_up_no_other_one() {
 async fn the_time_of_a_request_begins_when_there_is_a_place_for_it() {
     let server = Server::answers([Reply::good("1").late(SHORT)]).await;
     let asker = Asker::new(Limits { per_host: 2, ..Limits::default() });
-    let asked = [(); 4].map(|()| Once::get(server.url(), 3 * SHORT));
-    let answers = join_all(asked.iter().map(|one| text(&asker, one))).await;
+    let providers = [(); 4].map(|()| Once::get(server.url(), 3 * SHORT));
+    let answers = join_all(providers.iter().map(|one| text(&asker, one))).await;
     assert_eq!(answers, [(); 4].map(|()| Ok("1".to_owned())));
 }
 

@@ -136,17 +136,12 @@ impl Look<'_> {
             is.blame.as_ref().is_some_and(|blame| blame.name == check.name)
                 && check.id.run == was.started_at
                 && in_place(check.id.place)
-                && !self.is_behind(was, check.id)
+                && !is_behind(was, check.id)
         };
         let bad = self.seen.checks.iter().find(blamed).is_some_and(|check| self.is_bad(check));
         if !bad || !self.may_judge() {
             found.push(Violation::AbortedUnproven);
         }
-    }
-
-    /// An attempt before the one that the run listened to.
-    fn is_behind(&self, was: &Run, id: CheckId) -> bool {
-        was.checks().any(|listened| listened.place == id.place && id.attempt < listened.attempt)
     }
 
     /// The check of a stage that was left has passed, or a person has decided for it.
@@ -161,7 +156,7 @@ impl Look<'_> {
             && was.undecided.as_ref().is_some_and(|undecided| undecided.place == place);
         // Also one that this look came to only now, because another has begun it; of several the latest.
         let of_the_stage = |check: &&SeenCheck| {
-            check.id.run == was.started_at && check.id.place == place && !self.is_behind(was, check.id)
+            check.id.run == was.started_at && check.id.place == place && !is_behind(was, check.id)
         };
         let latest = self.seen.checks.iter().filter(of_the_stage).max_by_key(|check| check.id.attempt);
         let passed = latest.and_then(verdict) == Some(Verdict::Successful) && self.seen.replicas() > 0;
@@ -178,4 +173,9 @@ fn verdict(check: &SeenCheck) -> Option<Verdict> {
         CheckState::Running => None,
         CheckState::Over { verdict, .. } => Some(*verdict),
     }
+}
+
+/// An attempt before the one that the run listened to.
+fn is_behind(was: &Run, id: CheckId) -> bool {
+    was.checks().any(|listened| listened.place == id.place && id.attempt < listened.attempt)
 }

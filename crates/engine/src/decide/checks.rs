@@ -252,7 +252,7 @@ impl Pass<'_> {
     pub(super) fn obstacle(&self) -> Option<Wait> {
         let ahead = self.plan.obstacles.iter().filter(|it| self.may_come_to(it.place));
         let flaws: Vec<Flaw> = ahead.map(|obstacle| obstacle.flaw.clone()).collect();
-        (!flaws.is_empty()).then(|| Wait { reason: Reason::Invalid { flaws }, since: None })
+        (!flaws.is_empty()).then_some(Wait { reason: Reason::Invalid { flaws }, since: None })
     }
 
     /// Whether a check may still have to be begun there; without a run, in the next one.

@@ -43,7 +43,7 @@ impl People {
             Deed::PromoteFull => self.everything = true,
             // Steps that were edited in the middle of a run may stand anywhere: nothing can be counted any more.
             Deed::Steps(_) | Deed::Background(_) | Deed::CreateRollout | Deed::DeleteRollout => {
-                self.other_steps = true
+                self.other_steps = true;
             }
             _ => {}
         }

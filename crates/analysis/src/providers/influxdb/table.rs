@@ -60,7 +60,7 @@ impl Table {
                 self.names.iter().map(String::as_str).filter(|name| !name.is_empty()).collect();
             return Err(Wrong::Unreadable(format!(
                 "a table has no column _value, which holds what is judged; it has {}",
-                brief(names.join(", "))
+                brief(&names.join(", "))
             )));
         }
         Ok(())
