@@ -138,6 +138,7 @@ impl<'a> Pass<'a> {
     fn decide(mut self, intents: &Intents) -> Decision {
         self.recognise();
         let target_changed = self.seen.settled && self.follow_target();
+        self.follow_plan();
         self.forget_checks();
         self.answer(intents, target_changed);
         self.judge_nobody();

@@ -4,7 +4,8 @@
 mod world;
 
 use windlass_engine::{
-    Background, Check, CheckPlace, Intents, Journey, OnError, Refusal, Seen, Verdict, decide,
+    Background, Check, CheckPlace, Intent, Intents, Journey, OnError, Refusal, Rejection, Seen, Verdict,
+    decide,
 };
 use world::checked::{
     attempts, check, checking, conclude, holding, journey, missing_template, pause, plan, under_way, watched,
@@ -200,4 +201,16 @@ fn a_policy_that_becomes_abort_while_there_are_no_pods_turns_nothing_round_befor
     driver.world.scale(5);
     driver.run();
     assert!(matches!(journey(&driver), Some(Journey::Aborted { .. })));
+}
+
+#[test]
+fn a_promotion_of_a_pause_that_became_a_check_is_turned_down_and_the_check_measures() {
+    let mut driver = holding();
+    driver.pending.promote = driver.hold_shown();
+    driver.plan.stages[1] = check(OnError::Abort);
+    let answered = driver.look();
+    assert_eq!(Driver::rejection(&answered, Intent::Promote), Some(Rejection::NoRun));
+    driver.run();
+    assert!(driver.world.measures());
+    assert_eq!(driver.world.on("B"), [4]);
 }

@@ -60,11 +60,6 @@ impl Pass<'_> {
         if let Some(parked) = self.park() {
             return Some(parked);
         }
-        if matches!(part, Part::Hold { .. }) && self.is_check_alone(stage) {
-            // Somebody wants the hold's place taken by numbers: they have not been asked yet.
-            self.begin_check(stage);
-            return None;
-        }
         if self.listens_from_now_on(stage) {
             return None;
         }
@@ -103,6 +98,7 @@ impl Pass<'_> {
         let is_last = stage + 1 == self.plan.stages.len();
         if self.plan.stages[stage].check.is_some() {
             self.begin_check(stage);
+            self.heed_checks();
         } else if self.plan.stages[stage].hold.is_some() {
             self.begin_hold(stage);
         } else if is_last && exposed == self.seen.replicas() && !self.is_taken_over() {
@@ -113,10 +109,18 @@ impl Pass<'_> {
         None
     }
 
-    /// The stage has a check, and no hold that would come after it.
-    fn is_check_alone(&self, stage: usize) -> bool {
-        let stage = &self.plan.stages[stage];
-        stage.check.is_some() && stage.hold.is_none()
+    /// A hold whose place a check has taken in the plan: somebody lets numbers decide, and they have not been asked yet.
+    /// A promotion that was given for the hold says nothing about them, so this comes before people are answered.
+    pub(super) fn follow_plan(&mut self) {
+        let Some(Journey::Advancing { stage, part: Part::Hold { .. } }) =
+            self.memo.run.as_ref().map(|run| run.journey.clone())
+        else {
+            return;
+        };
+        let at = self.plan.stages.get(stage);
+        if at.is_some_and(|stage| stage.check.is_some() && stage.hold.is_none()) {
+            self.begin_check(stage);
+        }
     }
 
     fn begin_check(&mut self, stage: usize) {
@@ -124,7 +128,6 @@ impl Pass<'_> {
         let attempt = self.attempt_to_listen_to(place);
         self.journey(Journey::Advancing { stage, part: Part::Check { attempt, since: self.now } });
         self.announcements.push(Announcement::CheckBegan { place });
-        self.heed_checks();
     }
 
     fn begin_hold(&mut self, stage: usize) {
