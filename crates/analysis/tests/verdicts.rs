@@ -1,6 +1,11 @@
 //! Verdicts by table: of a value, of a metric, of a run. The tables say what users of Argo Rollouts know, and beside it
 //! what is mended.
-#![expect(clippy::unwrap_used, clippy::panic, reason = "this is test code")]
+#![expect(
+    clippy::unwrap_used,
+    clippy::panic,
+    clippy::print_stdout,
+    reason = "this is test code, and a figure is for people"
+)]
 
 use std::collections::BTreeSet;
 
@@ -25,12 +30,6 @@ fn metrics() -> Vec<(String, Vec<&'static str>)> {
 
 fn runs() -> Vec<(String, Vec<&'static str>)> {
     rows("runs.txt", include_str!("verdicts/runs.txt"))
-}
-
-#[test]
-fn there_are_at_least_150_cases() {
-    let cases = values().len() + metrics().len() + runs().len();
-    assert!(cases >= 150, "{cases}");
 }
 
 /// The rows of a table, each with its place and its cells.
@@ -73,13 +72,9 @@ fn read(metrics: &[Metric], dry: &[DryRun]) -> Vec<Rules> {
 
 #[test]
 fn the_tables_have_at_least_150_cases() {
-    let tables = [
-        include_str!("verdicts/values.txt"),
-        include_str!("verdicts/metrics.txt"),
-        include_str!("verdicts/runs.txt"),
-    ];
-    let cases: BTreeSet<Vec<&str>> =
-        tables.into_iter().flat_map(|table| rows("", table)).map(|(_, row)| row).collect();
+    let all = [values(), metrics(), runs()];
+    let cases: BTreeSet<Vec<&str>> = all.into_iter().flatten().map(|(_, row)| row).collect();
+    println!("verdicts: {} different cases", cases.len());
     assert!(cases.len() >= 150, "there are only {} different ones", cases.len());
 }
 
