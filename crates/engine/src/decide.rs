@@ -169,7 +169,8 @@ impl<'a> Pass<'a> {
     fn beginning(&self) -> Timestamp {
         let recorded = self.seen.recorded.map(|record| record.run);
         let remembered = self.before.run.as_ref().map(|run| run.started_at);
-        match recorded.max(remembered) {
+        let over = self.memo.ended.as_ref().map(|ending| ending.at).filter(|at| *at > self.now);
+        match recorded.max(remembered).max(over) {
             Some(latest) if latest >= self.now => {
                 latest.checked_add(SignedDuration::from_nanos(1)).unwrap_or(self.now)
             }

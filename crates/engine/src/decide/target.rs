@@ -78,8 +78,8 @@ impl Pass<'_> {
 
     fn supersede(&mut self) {
         let Some(run) = self.memo.run.take() else { return };
-        self.memo.ended =
-            Some(Ending { target: run.target.clone(), outcome: Outcome::Superseded, at: self.now });
+        let at = self.now.max(run.started_at);
+        self.memo.ended = Some(Ending { target: run.target.clone(), outcome: Outcome::Superseded, at });
         let (target, stable) = (self.seen.target.clone(), self.seen.stable.clone());
         self.announcements.push(Announcement::Superseded { abandoned: run.target, target: target.clone() });
         if target == stable {
@@ -89,9 +89,10 @@ impl Pass<'_> {
         }
     }
 
-    /// The run is over.
+    /// The run is over. It did not end before it began, also where a clock was set back meanwhile: whatever was begun in it
+    /// is known to be past by that moment.
     pub(super) fn end(&mut self, target: Revision, outcome: Outcome) {
-        self.memo.run = None;
-        self.memo.ended = Some(Ending { target, outcome, at: self.now });
+        let began = self.memo.run.take().map_or(self.now, |run| run.started_at);
+        self.memo.ended = Some(Ending { target, outcome, at: self.now.max(began) });
     }
 }
