@@ -122,14 +122,11 @@ pub fn built() -> PathBuf {
     PathBuf::from(String::from_utf8_lossy(&build.stdout).trim())
 }
 
-fn started() -> Bed {
-    let hold = wanted_hold();
-    // The older kind of server is also the one with what newer ones may have switched on.
-    let flags: &[&str] = match hold {
-        Holder::Policy => &[],
-        Holder::Partition => &["--mutating-policy=false", "--feature-gates=MaxUnavailableStatefulSet=true"],
-    };
-    let bin = built();
+/// How often a control plane is started that does not come up, or a part of it that dies at once.
+const STARTS: usize = 3;
+
+/// Starts a control plane; none if it ends before it is ready, and it has said why.
+fn ready(bin: &Path, flags: &[&str]) -> Option<(Ready, Child, BufReader<ChildStdout>)> {
     let mut child = Command::new(bin.join("testbed"))
         .arg("up")
         .args(flags)
@@ -140,7 +137,24 @@ fn started() -> Bed {
     let mut line = String::new();
     let mut answers = BufReader::new(child.stdout.take().unwrap());
     answers.read_line(&mut line).unwrap();
-    let ready: Ready = serde_json::from_str(&line).unwrap_or_else(|_| panic!("testbed up said: {line}"));
+    if let Ok(ready) = serde_json::from_str(&line) {
+        return Some((ready, child, answers));
+    }
+    child.wait().unwrap();
+    None
+}
+
+fn started() -> Bed {
+    let hold = wanted_hold();
+    // The older kind of server is also the one with what newer ones may have switched on.
+    let flags: &[&str] = match hold {
+        Holder::Policy => &[],
+        Holder::Partition => &["--mutating-policy=false", "--feature-gates=MaxUnavailableStatefulSet=true"],
+    };
+    let bin = built();
+    // kwok 0.8 sometimes dies at its start, of a race of its own.
+    let (ready, child, answers) =
+        (0..STARTS).find_map(|_| ready(&bin, flags)).expect("testbed up is not ready");
     Bed {
         windlass: ready.dir.join("windlass.kubeconfig"),
         second: ready.dir.join("second.kubeconfig"),
@@ -209,10 +223,17 @@ impl Bed {
     pub fn command(&self, command: &str) {
         let process = self.process.as_ref().expect("a control plane of our own");
         let mut process = process.lock().unwrap();
-        writeln!(process.child.stdin.as_mut().unwrap(), "{command}").unwrap();
-        let mut answer = String::new();
-        process.answers.read_line(&mut answer).unwrap();
-        assert!(answer.contains("\"done\""), "{command}: {answer}");
+        let mut said = Vec::new();
+        for _ in 0..STARTS {
+            writeln!(process.child.stdin.as_mut().unwrap(), "{command}").unwrap();
+            let mut answer = String::new();
+            process.answers.read_line(&mut answer).unwrap();
+            if answer.contains("\"done\"") {
+                return;
+            }
+            said.push(answer);
+        }
+        panic!("{command}: {said:?}");
     }
 
     /// What `windlass manifests` is told about this kind of server.
