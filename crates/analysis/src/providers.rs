@@ -120,9 +120,9 @@ fn form(pairs: &[(&str, &str)]) -> String {
     form_urlencoded::Serializer::new(String::new()).extend_pairs(pairs).finish()
 }
 
-/// How many requests a provider may make for one value: the pages that CloudWatch is asked for, and before them somebody
-/// for credentials.
-pub const MOST_REQUESTS: u32 = 12;
+/// How many requests a provider may make for one value: the ten pages that CloudWatch is asked for, and before them
+/// whoever gives credentials.
+pub const MOST_REQUESTS: u32 = 10 + aws::credentials::MOST_ASKED;
 
 /// A provider with its settings.
 pub trait Provider: Send + Sync {

@@ -75,14 +75,14 @@ fn the_longest_that_a_value_may_take_counts_every_request() {
     let rows = [
         (prometheus(("timeout", json!(7))), 14),
         (prometheus(("authentication", client.clone())), 120),
-        (signed, 70),
+        (signed, 110),
         (json!({"web": {"url": "http://host"}}), 10),
         (json!({"web": {"url": "http://host", "timeoutSeconds": 3, "authentication": client}}), 9),
         (json!({"datadog": {"query": "avg:errors{*}", "requestTimeout": "4s"}}), 4),
         (json!({"newRelic": {"query": "FROM Transaction SELECT count(*)", "timeout": 20}}), 25),
         (json!({"graphite": {"address": "http://host", "query": "target=errors"}}), 10),
         (json!({"influxdb": {"query": "from(bucket: \"a\")"}}), 30),
-        (json!({"cloudWatch": {"metricDataQueries": data}}), 360),
+        (json!({"cloudWatch": {"metricDataQueries": data}}), 450),
     ];
     for (provider, seconds) in rows {
         match providers::read("provider", &provider) {
@@ -157,7 +157,7 @@ fn a_text_that_is_yet_to_be_filled_in_is_not_checked() {
         "query": "lag{pod=\"{{pod.name}}\"}",
         "timeout": "*****",
         "insecure": "*****",
-        "authentication": {"sigv4": {"region": "*****"}},
+        "authentication": {"sigv4": {"region": "*****", "roleArn": "*****", "profile": "*****"}},
         "rangeQuery": {"start": "*****", "end": "now()", "step": "*****"},
         "tls": {"ca": "*****", "certificate": "*****", "key": "*****"},
     }});

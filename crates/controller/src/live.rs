@@ -215,7 +215,7 @@ impl Parts {
         question: &Question,
         provider: &dyn Provider,
     ) -> Result<(BTreeMap<String, String>, BTreeMap<String, String>), Trouble> {
-        let environment = environment().await;
+        let environment = environment();
         let Some(SecretWanted { name, place, optional }) = provider.secret() else {
             return Ok((BTreeMap::new(), environment));
         };

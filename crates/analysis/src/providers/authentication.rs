@@ -7,7 +7,8 @@ use http::Uri;
 use jiff::Timestamp;
 
 use super::answers::{Service, read_json};
-use super::aws::{self, Credentials, Scope, credentials};
+use super::aws::credentials::{self, Wanted};
+use super::aws::{self, Credentials, Scope};
 use super::fields::{Fields, is_open};
 use super::{Answer, Method, Request, Setting, Trust, form};
 use crate::expression::to_base64;
@@ -34,8 +35,13 @@ pub(super) enum Authentication {
     Bearer(String),
     /// By a token that is asked for first.
     Client(Client),
-    /// By a signature for this region of AWS.
-    Signed(String),
+    /// By a signature for a region of AWS.
+    Signed {
+        /// The region.
+        region: String,
+        /// With these credentials.
+        wanted: Wanted,
+    },
 }
 
 /// Who asks for a token.
@@ -118,7 +124,8 @@ impl Authentication {
         match self {
             Self::Nobody | Self::Basic { .. } | Self::Bearer(_) => Duration::ZERO,
             Self::Client(_) => timeout.saturating_mul(2),
-            Self::Signed(_) => credentials::TIMEOUT,
+            // The environment may name a profile, too.
+            Self::Signed { .. } => credentials::TIMEOUT.saturating_mul(credentials::MOST_ASKED),
         }
     }
 
@@ -126,10 +133,12 @@ impl Authentication {
     /// that is sent with it: they are for the service alone, in the region that they are made for.
     pub(super) fn check(&self, address: &str) -> Result<(), String> {
         match self {
-            Self::Signed(region) if !is_signed_service(address, region) => Err(format!(
+            Self::Signed { region, .. } if !is_signed_service(address, region) => Err(format!(
                 "requests are signed for Amazon Managed Service for Prometheus only: https://aps-workspaces.{region}.amazonaws.com"
             )),
-            Self::Signed(_) | Self::Nobody | Self::Basic { .. } | Self::Bearer(_) | Self::Client(_) => Ok(()),
+            Self::Signed { .. } | Self::Nobody | Self::Basic { .. } | Self::Bearer(_) | Self::Client(_) => {
+                Ok(())
+            }
         }
     }
 
@@ -148,7 +157,7 @@ impl Authentication {
                 Introduction::Done(Proof::Header(format!("Basic {who}")), answers)
             }
             Self::Bearer(token) => Introduction::Done(Proof::Header(format!("Bearer {token}")), answers),
-            Self::Signed(region) => match credentials::find(setting.environment, answers)? {
+            Self::Signed { region, wanted } => match credentials::find(setting, wanted, answers)? {
                 credentials::Found::Ask(request) => Introduction::Ask(request),
                 credentials::Found::Known(known, rest) => {
                     Introduction::Done(Proof::Signature { known, region: region.clone() }, rest)
@@ -189,12 +198,17 @@ fn signed(fields: &mut Fields<'_>) -> Authentication {
     if !region.is_empty() && !is_open(&region) && !credentials::is_region(&region) {
         fields.flaw("region", format!("{region:?} is no region such as eu-central-1"));
     }
-    for name in ["profile", "roleArn"] {
-        if fields.text(name).is_some() {
-            fields.flaw(name, "it is not served: the controller's own credentials for AWS sign");
-        }
+    let role = fields.text("roleArn");
+    if role.as_ref().is_some_and(|role| !is_open(role) && !is_role(role)) {
+        fields.flaw("roleArn", "it is no role such as arn:aws:iam::123456789012:role/metrics");
     }
-    Authentication::Signed(region)
+    let wanted = Wanted { profile: fields.text("profile"), role, region: Some(region.clone()) };
+    Authentication::Signed { region, wanted }
+}
+
+/// Whether a text can be the full name of a role.
+fn is_role(text: &str) -> bool {
+    text.starts_with("arn:") && text.contains(":role/") && !text.contains(char::is_whitespace)
 }
 
 impl Client {

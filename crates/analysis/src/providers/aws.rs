@@ -1,7 +1,10 @@
 //! What every service of AWS wants: requests signed by Signature Version 4. The signature covers the whole request, so
 //! nothing may be added to its headers afterwards.
 
+mod agent;
 pub mod credentials;
+pub mod profile;
+mod sts;
 
 use std::fmt::Write as _;
 

@@ -8,7 +8,8 @@ use jiff::{SignedDuration, Timestamp};
 use serde_json::{Map, Value as Json, json};
 
 use super::answers::{Service, brief, text_at};
-use super::aws::{self, Credentials, Scope, credentials};
+use super::aws::credentials::{self, Wanted};
+use super::aws::{self, Credentials, Scope};
 use super::fields::{Fields, is_open};
 use super::{Answer, MOST_REQUESTS, Method, Provider, Request, SecretWanted, Setting, Step, Trust};
 use crate::expression::Value;
@@ -114,7 +115,7 @@ impl Provider for CloudWatch {
 
     fn step(&self, setting: &Setting<'_>, answers: &[Answer]) -> Result<Step, String> {
         let region = credentials::region(setting.environment)?;
-        let (known, pages) = match credentials::find(setting.environment, answers)? {
+        let (known, pages) = match credentials::find(setting, &Wanted::default(), answers)? {
             credentials::Found::Ask(request) => return Ok(Step::Ask(request)),
             credentials::Found::Known(known, pages) => (known, pages),
         };

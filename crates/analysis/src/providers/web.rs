@@ -61,7 +61,7 @@ pub(super) fn read(fields: &mut Fields<'_>) -> Box<dyn Provider> {
         timeout: fields.seconds("timeoutSeconds", PATIENCE),
         trust: fields.trust(),
     };
-    if matches!(web.authentication, Authentication::Signed(_)) {
+    if matches!(web.authentication, Authentication::Signed { .. }) {
         fields.flaw("authentication.sigv4", "only requests of prometheus are signed");
     }
     Box::new(web)

@@ -16,7 +16,7 @@ use super::subjects::{Asked, Measurable, Subject};
 
 /// Asks everything.
 pub(crate) async fn ask(subjects: Vec<Subject>, secrets: &Secrets) -> Report {
-    let asking = Asking { asker: Asker::default(), environment: environment().await, secrets };
+    let asking = Asking { asker: Asker::default(), environment: environment(), secrets };
     Report::new(join_all(subjects.into_iter().map(|subject| asking.subject(subject))).await)
 }
 

@@ -1,25 +1,23 @@
 //! Where the credentials for AWS come from, in the order of its own tools: the environment; a token of the cluster that
-//! STS exchanges (IRSA); an agent beside the container (ECS, EKS pod identity). The last two are asked first, each
-//! measurement anew. Files are the business of whoever fills the environment: the content of the file that
-//! `AWS_WEB_IDENTITY_TOKEN_FILE` names stands under `AWS_WEB_IDENTITY_TOKEN`, and that of
-//! `AWS_CONTAINER_AUTHORIZATION_TOKEN_FILE` under `AWS_CONTAINER_AUTHORIZATION_TOKEN`.
+//! STS exchanges (IRSA); a profile; an agent beside the container (ECS, EKS pod identity). A metric may name a profile,
+//! and a role that is taken on with what was found. Whoever has to be asked is asked first, each measurement anew. Files
+//! are the business of whoever fills the environment (`crate::environment`): what they hold stands there.
 
 use std::collections::BTreeMap;
 use std::time::Duration;
 
-use form_urlencoded::Serializer;
-use serde_json::Value as Json;
-
-use super::super::answers::{Service, text_at};
 use super::super::fields::base_address;
-use super::super::{Answer, Method, Reach, Request, Trust};
-use super::Credentials;
+use super::super::{Answer, Request, Setting};
+use super::sts::{self, Role};
+use super::{Credentials, agent, profile};
 
 /// How long an answer is waited for; one is enough.
 pub const TIMEOUT: Duration = Duration::from_secs(10);
-/// Where agents are that may be asked without encryption: this machine, ECS, and EKS by both kinds of address.
-const NEAR: [&str; 6] =
-    ["localhost", "127.0.0.1", "[::1]", "169.254.170.2", "169.254.170.23", "[fd00:ec2::23]"];
+/// How many roles the profiles of one another may lead to.
+pub(super) const MOST_ROLES: usize = 3;
+/// How many times somebody is asked at most before there are credentials: for those that all begins with, for each role
+/// that profiles lead to, and for the one that a metric names.
+pub const MOST_ASKED: u32 = 5;
 
 /// What comes of looking for credentials.
 pub enum Found<'a> {
@@ -29,15 +27,40 @@ pub enum Found<'a> {
     Ask(Request),
 }
 
+/// Whose credentials are wanted. Nothing means the controller's own, as the environment says.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Wanted {
+    /// Those of a profile in the controller's files.
+    pub profile: Option<String>,
+    /// Those of a role that is taken on.
+    pub role: Option<String>,
+    /// The region to ask in, where the environment names none.
+    pub region: Option<String>,
+}
+
+/// Where credentials begin.
+#[derive(Clone, PartialEq, Eq)]
+pub(super) enum Source {
+    /// They are written down.
+    Written(Credentials),
+    /// A token of the cluster is exchanged for those of a role.
+    Token(Role, String),
+    /// An agent gives them, at this address.
+    Agent(String),
+}
+
 /// The region that the environment names.
 pub fn region(environment: &BTreeMap<String, String>) -> Result<&str, String> {
-    let region = entry(environment, "AWS_REGION")
-        .or_else(|| entry(environment, "AWS_DEFAULT_REGION"))
+    let region = named_region(environment)
         .ok_or("the region of AWS is not known: set AWS_REGION in the controller's environment")?;
     if !is_region(region) {
         return Err(format!("AWS_REGION is {region:?}, which is no region such as eu-central-1"));
     }
     Ok(region)
+}
+
+fn named_region(environment: &BTreeMap<String, String>) -> Option<&str> {
+    entry(environment, "AWS_REGION").or_else(|| entry(environment, "AWS_DEFAULT_REGION"))
 }
 
 /// Whether a text can be the name of a region: it becomes part of an address.
@@ -62,143 +85,67 @@ pub fn endpoint(
 }
 
 /// Looks for credentials. Where somebody is asked for them is for the environment to say, not for a template.
-pub fn find<'a>(environment: &BTreeMap<String, String>, answers: &'a [Answer]) -> Result<Found<'a>, String> {
-    if let (Some(key), Some(secret)) =
-        (entry(environment, "AWS_ACCESS_KEY_ID"), entry(environment, "AWS_SECRET_ACCESS_KEY"))
-    {
-        let token = entry(environment, "AWS_SESSION_TOKEN").map(str::to_owned);
-        return Ok(Found::Known(
-            Credentials { key: key.to_owned(), secret: secret.to_owned(), token },
-            answers,
-        ));
+pub fn find<'a>(setting: &Setting<'_>, wanted: &Wanted, answers: &'a [Answer]) -> Result<Found<'a>, String> {
+    let (source, mut roles) = match &wanted.profile {
+        Some(name) => profile::source(setting.environment, name)?,
+        None => source(setting.environment)?,
+    };
+    roles.extend(wanted.role.iter().map(|name| Role { name: name.clone(), session: None, external: None }));
+    let region = || match &wanted.region {
+        Some(wanted) if named_region(setting.environment).is_none() => Ok(wanted.as_str()),
+        Some(_) | None => region(setting.environment),
+    };
+    let mut found = match source {
+        Source::Written(known) => Found::Known(known, answers),
+        Source::Token(role, token) => sts::exchange(setting, region()?, &role, &token, answers)?,
+        Source::Agent(address) => agent::ask(setting.environment, address, answers)?,
+    };
+    for role in &roles {
+        found = match found {
+            Found::Ask(request) => return Ok(Found::Ask(request)),
+            Found::Known(known, rest) => sts::assume(setting, region()?, role, &known, rest)?,
+        };
     }
-    if let Some(role) = entry(environment, "AWS_ROLE_ARN") {
-        return exchanged(environment, role, answers);
+    Ok(found)
+}
+
+/// Where the controller's own credentials begin, and the roles that they are exchanged for.
+fn source(environment: &BTreeMap<String, String>) -> Result<(Source, Vec<Role>), String> {
+    if let Some(known) = written(environment) {
+        return Ok((Source::Written(known), Vec::new()));
     }
-    if let Some(address) = agent(environment)? {
-        return from_agent(environment, address, answers);
+    if let Some(name) = entry(environment, "AWS_ROLE_ARN") {
+        let token = entry(environment, "AWS_WEB_IDENTITY_TOKEN").ok_or(
+            "AWS_ROLE_ARN is set, but there is no token to exchange for it: check the file that \
+             AWS_WEB_IDENTITY_TOKEN_FILE names",
+        )?;
+        let role = Role { name: name.to_owned(), session: None, external: None };
+        return Ok((Source::Token(role, token.to_owned()), Vec::new()));
+    }
+    if let Some(name) = entry(environment, "AWS_PROFILE") {
+        return profile::source(environment, name);
+    }
+    if profile::has_credentials(environment, profile::USUAL) {
+        return profile::source(environment, profile::USUAL);
+    }
+    if let Some(address) = agent::address(environment)? {
+        return Ok((Source::Agent(address), Vec::new()));
     }
     Err("there are no credentials for AWS: give the controller a role (IRSA or EKS pod identity), or set \
          AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY in its environment"
         .to_owned())
 }
 
-/// A token of the cluster, exchanged by STS.
-fn exchanged<'a>(
-    environment: &BTreeMap<String, String>,
-    role: &str,
-    answers: &'a [Answer],
-) -> Result<Found<'a>, String> {
-    let token = entry(environment, "AWS_WEB_IDENTITY_TOKEN").ok_or(
-        "AWS_ROLE_ARN is set, but there is no token to exchange for it: check the file that \
-         AWS_WEB_IDENTITY_TOKEN_FILE names",
-    )?;
-    let Some((answer, rest)) = answers.split_first() else {
-        let address = endpoint(environment, "AWS_ENDPOINT_URL_STS", "sts", region(environment)?)?;
-        let session = entry(environment, "AWS_ROLE_SESSION_NAME").unwrap_or("windlass");
-        let body = Serializer::new(String::new())
-            .append_pair("Action", "AssumeRoleWithWebIdentity")
-            .append_pair("Version", "2011-06-15")
-            .append_pair("RoleArn", role)
-            .append_pair("RoleSessionName", session)
-            .append_pair("WebIdentityToken", token)
-            .finish();
-        let form = "application/x-www-form-urlencoded; charset=utf-8";
-        return Ok(Found::Ask(Request {
-            method: Method::Post,
-            url: format!("{address}/"),
-            headers: vec![("Content-Type".to_owned(), form.to_owned())],
-            body: Some(body),
-            timeout: TIMEOUT,
-            trust: Trust::default(),
-        }));
-    };
-    let service = Service {
-        name: "AWS STS",
-        credentials: "AWS_ROLE_ARN and whether the role trusts the controller's ServiceAccount",
-        secrets: &[token],
-    };
-    let text = String::from_utf8_lossy(&answer.body);
-    if !answer.is_good() {
-        let reason = element(&text, "Code").zip(element(&text, "Message"));
-        return Err(service.refusal(answer, reason.map(|(code, message)| format!("{code}: {message}"))));
-    }
-    let part = |name: &str| {
-        element(&text, name).ok_or_else(|| format!("AWS STS answered without {name}, which credentials need"))
-    };
-    let known = Credentials {
-        key: part("AccessKeyId")?,
-        secret: part("SecretAccessKey")?,
-        token: Some(part("SessionToken")?),
-    };
-    Ok(Found::Known(known, rest))
+/// The credentials that stand in the environment.
+pub(super) fn written(environment: &BTreeMap<String, String>) -> Option<Credentials> {
+    let part = |name: &str| entry(environment, name).map(str::to_owned);
+    Some(Credentials {
+        key: part("AWS_ACCESS_KEY_ID")?,
+        secret: part("AWS_SECRET_ACCESS_KEY")?,
+        token: part("AWS_SESSION_TOKEN"),
+    })
 }
 
-/// The text of the first element of this name. What STS writes into elements of these names has no elements within.
-fn element(text: &str, name: &str) -> Option<String> {
-    let (_, rest) = text.split_once(&format!("<{name}>"))?;
-    let (inner, _) = rest.split_once(&format!("</{name}>"))?;
-    let signs = [("&lt;", "<"), ("&gt;", ">"), ("&quot;", "\""), ("&apos;", "'"), ("&amp;", "&")];
-    Some(signs.iter().fold(inner.trim().to_owned(), |text, (written, sign)| text.replace(written, sign)))
-}
-
-/// Where an agent is, if the environment names one. It gives credentials away, so it is asked without encryption only
-/// where nobody else can listen.
-fn agent(environment: &BTreeMap<String, String>) -> Result<Option<String>, String> {
-    if let Some(path) = entry(environment, "AWS_CONTAINER_CREDENTIALS_RELATIVE_URI") {
-        return Ok(Some(format!("http://169.254.170.2/{}", path.trim_start_matches('/'))));
-    }
-    let Some(address) = entry(environment, "AWS_CONTAINER_CREDENTIALS_FULL_URI") else { return Ok(None) };
-    let near = address.strip_prefix("http://").is_some_and(|rest| {
-        let host = rest.split('/').next().unwrap_or_default();
-        NEAR.iter().any(|near| {
-            let port = host.strip_prefix(near).map(|rest| rest.strip_prefix(':').unwrap_or(rest));
-            port.is_some_and(|port| port.chars().all(|character| character.is_ascii_digit()))
-        })
-    });
-    if near || address.starts_with("https://") {
-        return Ok(Some(address.to_owned()));
-    }
-    Err("AWS_CONTAINER_CREDENTIALS_FULL_URI must begin with https://, or be on this machine or at the address of ECS or EKS"
-        .to_owned())
-}
-
-fn from_agent<'a>(
-    environment: &BTreeMap<String, String>,
-    address: String,
-    answers: &'a [Answer],
-) -> Result<Found<'a>, String> {
-    let token = entry(environment, "AWS_CONTAINER_AUTHORIZATION_TOKEN");
-    let Some((answer, rest)) = answers.split_first() else {
-        let authorization = token.map(|token| ("Authorization".to_owned(), token.to_owned()));
-        return Ok(Found::Ask(Request {
-            method: Method::Get,
-            url: address,
-            headers: authorization.into_iter().collect(),
-            body: None,
-            timeout: TIMEOUT,
-            trust: Trust { reach: Reach::Machine, ..Trust::default() },
-        }));
-    };
-    let service = Service {
-        name: "the agent for AWS credentials",
-        credentials: "whether the controller's ServiceAccount has a role",
-        secrets: token.as_slice(),
-    };
-    let json =
-        service.json(answer, |json| text_at(json, "/message").or_else(|| text_at(json, "/Message")))?;
-    let part = |name: &str| {
-        text_at(&json, &format!("/{name}"))
-            .ok_or_else(|| format!("the agent for AWS credentials answered without {name}"))
-    };
-    let known = Credentials {
-        key: part("AccessKeyId")?,
-        secret: part("SecretAccessKey")?,
-        token: json.get("Token").and_then(Json::as_str).map(str::to_owned),
-    };
-    Ok(Found::Known(known, rest))
-}
-
-fn entry<'a>(environment: &'a BTreeMap<String, String>, name: &str) -> Option<&'a str> {
+pub(super) fn entry<'a>(environment: &'a BTreeMap<String, String>, name: &str) -> Option<&'a str> {
     environment.get(name).map(|value| value.trim()).filter(|value| !value.is_empty())
 }
