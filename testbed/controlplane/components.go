@@ -64,6 +64,9 @@ func apiserverArgs(b *bed) []string {
 		"--service-account-key-file=" + b.path("pki", "accounts.pub"),
 		"--service-account-signing-key-file=" + b.path("pki", "accounts.key"),
 		"--authorization-mode=RBAC",
+		// As OpenShift has it: whoever makes an object the owner of another
+		// needs the right to its finalizers.
+		"--enable-admission-plugins=OwnerReferencesPermissionEnforcement",
 		"--token-auth-file=" + b.path("tokens.csv"),
 		"--audit-policy-file=" + b.path("audit-policy.yaml"),
 		"--audit-log-path=" + b.path("audit.log"),

@@ -8,6 +8,7 @@ use windlass_api::analysis::{
     AnalysisRunSpec, AnalysisTemplateSpec, Argument, Metric, TemplateReference, ValueFrom,
 };
 use windlass_api::rollout_plugin::RolloutAnalysis;
+use windlass_engine::{CheckPlace, Plan};
 
 use crate::arguments::{ArgumentError, HIDDEN, fill, merge, named, values};
 use crate::providers;
@@ -28,13 +29,29 @@ pub struct About<'a> {
     pub latest: &'a str,
 }
 
-/// Whether an analysis may go on without end.
+/// Where in a rollout an analysis stands.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Ends {
-    /// It must end by itself: a stage waits for it.
-    ByItself,
-    /// It may go on until somebody ends it.
-    WithTheRun,
+pub enum Standing {
+    /// At a step, which waits for it: it must end by itself.
+    AtStep {
+        /// Whether a pod is on the wanted revision there.
+        has_pods: bool,
+    },
+    /// Beside the steps: it may go on until somebody ends it, and pods come while it does.
+    BesideSteps,
+}
+
+impl Standing {
+    /// Of the check at this place. What is wrong with a plan that makes no sense is told by others.
+    pub fn of(plan: Option<&Plan>, place: CheckPlace) -> Self {
+        match place {
+            // Any number of pods will do: a weight above 0 always is one at least.
+            CheckPlace::Stage(stage) => {
+                Self::AtStep { has_pods: plan.is_none_or(|plan| plan.exposure(stage, 1) > 0) }
+            }
+            CheckPlace::Background => Self::BesideSteps,
+        }
+    }
 }
 
 /// The spec of the run of an analysis, or everything that is wrong with it.
@@ -42,7 +59,7 @@ pub fn compose(
     analysis: &RolloutAnalysis,
     templates: &Templates,
     about: About<'_>,
-    ends: Ends,
+    standing: Standing,
 ) -> Result<AnalysisRunSpec, Vec<String>> {
     let given = analysis.args.iter().filter(|it| it.value.is_some() || it.value_from.is_some());
     let given: BTreeSet<&str> = given.map(|it| it.name.as_str()).collect();
@@ -65,13 +82,23 @@ pub fn compose(
         ..AnalysisRunSpec::default()
     };
     let rules = prepare(&spec).map_err(|unfit| unfit.told())?;
-    let endless = rules.iter().filter(|it| ends == Ends::ByItself && it.length == Length::Endless);
-    let endless: Vec<String> = endless
-        .map(|rules| {
-            format!("metric {:?} runs indefinitely: give it a count, or take its interval away", rules.name)
-        })
-        .collect();
-    if endless.is_empty() { Ok(spec) } else { Err(endless) }
+    let out_of_place = rules.iter().filter_map(|rules| misplaced(rules, standing));
+    let out_of_place: Vec<String> = out_of_place.collect();
+    if out_of_place.is_empty() { Ok(spec) } else { Err(out_of_place) }
+}
+
+/// What a step would wait for without end.
+fn misplaced(rules: &Rules, standing: Standing) -> Option<String> {
+    let name = &rules.name;
+    match standing {
+        Standing::AtStep { .. } if rules.length == Length::Endless => {
+            Some(format!("metric {name:?} runs indefinitely: give it a count, or take its interval away"))
+        }
+        Standing::AtStep { has_pods: false } if rules.for_each_pod => Some(format!(
+            "metric {name:?} has forEachPod, but no pod is updated at this step: put a setWeight before it"
+        )),
+        Standing::AtStep { .. } | Standing::BesideSteps => None,
+    }
 }
 
 /// An argument with its value, unless that is a secret: those are read by whoever measures.

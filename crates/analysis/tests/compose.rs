@@ -2,9 +2,11 @@
 #![expect(clippy::unwrap_used, reason = "this is test code")]
 
 use serde_json::{Value, json};
-use windlass_analysis::compose::{About, Ends, Templates, compose, field_of};
+use windlass_analysis::compose::{About, Standing, Templates, compose, field_of};
 use windlass_api::analysis::AnalysisRunSpec;
 use windlass_api::rollout_plugin::RolloutAnalysis;
+
+const AT_STEP: Standing = Standing::AtStep { has_pods: true };
 
 fn rollout() -> Value {
     json!({
@@ -21,10 +23,10 @@ fn templates(list: &[(&str, Value)]) -> Templates {
     list.iter().map(entry).collect()
 }
 
-fn composed(analysis: Value, known: &Templates, ends: Ends) -> Result<AnalysisRunSpec, Vec<String>> {
+fn composed(analysis: Value, known: &Templates, standing: Standing) -> Result<AnalysisRunSpec, Vec<String>> {
     let analysis: RolloutAnalysis = serde_json::from_value(analysis).unwrap();
     let rollout = rollout();
-    compose(&analysis, known, About { rollout: &rollout, stable: "web-a", latest: "web-b" }, ends)
+    compose(&analysis, known, About { rollout: &rollout, stable: "web-a", latest: "web-b" }, standing)
 }
 
 fn errors() -> Value {
@@ -52,7 +54,7 @@ fn the_name_of_a_secret_cannot_lead_out_of_its_path() {
     let mut args = given();
     args[3]["valueFrom"]["secretKeyRef"]["name"] = "../configmaps/a?b".into();
     let analysis = json!({"templates": [{"templateName": "errors"}], "args": args});
-    let flaws = composed(analysis, &known, Ends::ByItself).unwrap_err();
+    let flaws = composed(analysis, &known, AT_STEP).unwrap_err();
     let words = "spec.args.token.valueFrom.secretKeyRef.name: \"../configmaps/a?b\" is no name of an object";
     assert!(flaws.iter().any(|flaw| flaw.starts_with(words)), "{flaws:?}");
 }
@@ -62,8 +64,7 @@ fn arguments_come_from_values_revisions_fields_and_secrets_stay_where_they_are()
     let mut template = errors();
     template["metrics"][0]["interval"] = "10s".into();
     let known = templates(&[("errors", template)]);
-    let spec =
-        composed(json!({"templates": [{"templateName": "errors"}], "args": given()}), &known, Ends::ByItself);
+    let spec = composed(json!({"templates": [{"templateName": "errors"}], "args": given()}), &known, AT_STEP);
     let args = serde_json::to_value(spec.unwrap().args).unwrap();
     assert_eq!(
         args,
@@ -141,7 +142,7 @@ fn whatever_is_wrong_is_told_before_anything_is_measured() {
         if analysis.get("templates").is_none() {
             analysis["templates"] = json!([{"templateName": "errors"}]);
         }
-        let problems = composed(analysis, &known, Ends::ByItself).unwrap_err();
+        let problems = composed(analysis, &known, AT_STEP).unwrap_err();
         assert!(problems.iter().any(|problem| problem.contains(told)), "{told}: {problems:?}");
         let without_a_doubt = problems.iter().all(|problem| !problem.contains("*****"));
         assert!(without_a_doubt, "a placeholder says nothing: {problems:?}");
@@ -157,14 +158,16 @@ fn a_value_that_the_rollout_gives_in_place_of_a_secret_may_stand_in_a_condition(
     });
     let known = templates(&[("errors", template)]);
     let given = json!({"templates": [{"templateName": "errors"}], "args": [{"name": "limit", "value": "5"}]});
-    assert!(composed(given, &known, Ends::ByItself).is_ok());
+    assert!(composed(given, &known, AT_STEP).is_ok());
 }
 
 #[test]
 fn an_analysis_beside_the_steps_may_go_on_without_end() {
     let template = json!({"metrics": [{"name": "errors", "interval": "10s", "provider": {"web": {"url": "http://metrics/"}}}]});
     let known = templates(&[("errors", template)]);
-    assert!(composed(json!({"templates": [{"templateName": "errors"}]}), &known, Ends::WithTheRun).is_ok());
+    assert!(
+        composed(json!({"templates": [{"templateName": "errors"}]}), &known, Standing::BesideSteps).is_ok()
+    );
 }
 
 #[test]
@@ -187,4 +190,16 @@ fn fields_are_found_by_their_paths() {
     for (path, expected) in rows {
         assert_eq!(field_of(&rollout(), path).as_deref().map_err(String::as_str), expected, "{path}");
     }
+}
+
+#[test]
+fn a_metric_for_each_pod_has_pods_to_ask_for_wherever_a_step_waits_for_it() {
+    let metric =
+        json!({"name": "lag", "forEachPod": {}, "provider": {"web": {"url": "http://{{pod.name}}"}}});
+    let known = templates(&[("lag", json!({"metrics": [metric]}))]);
+    let at = |standing| composed(json!({"templates": [{"templateName": "lag"}]}), &known, standing);
+    let before_any = at(Standing::AtStep { has_pods: false }).unwrap_err();
+    let told = "metric \"lag\" has forEachPod, but no pod is updated at this step: put a setWeight before it";
+    assert_eq!(before_any, [told]);
+    assert!(at(AT_STEP).is_ok() && at(Standing::BesideSteps).is_ok());
 }

@@ -4,7 +4,7 @@
 use std::collections::BTreeSet;
 
 use serde_json::Value;
-use windlass_analysis::compose::{About, Ends, compose};
+use windlass_analysis::compose::{About, Standing, compose};
 use windlass_analysis::templates::closure;
 use windlass_api::analysis::{AnalysisRun, AnalysisRunSpec};
 use windlass_api::rollout_plugin::{RolloutAnalysis, RolloutPlugin, analysis_field};
@@ -36,7 +36,7 @@ pub(crate) fn obstacles(
         let field = analysis_field(place);
         let found = match unwatched(caches, index, rollout, analysis) {
             Some(problem) => vec![problem],
-            None => spec_of(index, rollout, place, analysis, seen).err().unwrap_or_default(),
+            None => spec_of(index, rollout, asked, place, seen).err().unwrap_or_default(),
         };
         let flaws = found.iter().map(|problem| Flaw::new(format!("{field}: {problem}")));
         obstacles.extend(flaws.map(|flaw| Obstacle { place, flaw }));
@@ -74,10 +74,13 @@ fn unwatched(
 fn spec_of(
     index: &Index,
     rollout: &RolloutPlugin,
+    asked: &Asked,
     place: CheckPlace,
-    analysis: &RolloutAnalysis,
     seen: &Observation,
 ) -> Result<AnalysisRunSpec, Vec<String>> {
+    let Some(analysis) = asked.analyses.at(place) else {
+        return Err(vec!["it is not there any more".to_owned()]);
+    };
     let namespace = rollout.metadata.namespace.as_deref().unwrap_or_default();
     let templates = index.analyses().templates(namespace, &analysis.templates);
     let arguments = analysis.args.iter().chain(templates.values().flat_map(|template| &template.args));
@@ -89,11 +92,7 @@ fn spec_of(
         Value::Null
     };
     let about = About { rollout: &json, stable: seen.stable.as_str(), latest: seen.target.as_str() };
-    let ends = match place {
-        CheckPlace::Stage(_) => Ends::ByItself,
-        CheckPlace::Background => Ends::WithTheRun,
-    };
-    compose(analysis, &templates, about, ends)
+    compose(analysis, &templates, about, Standing::of(asked.plan.as_ref().ok(), place))
 }
 
 /// Begins or ends a check.
@@ -126,10 +125,8 @@ fn new_run(context: &Context, inputs: &Inputs, id: CheckId) -> Result<AnalysisRu
     let index = context.caches.read();
     // The templates may have changed since they were looked at; the next look says so.
     let stale = || WriteError::Stale { what: format!("beginning an analysis of {}", inputs.name) };
-    let (Seen::Workload(seen), Some(analysis)) = (&inputs.seen, inputs.asked.analyses.at(id.place)) else {
-        return Err(stale());
-    };
-    let Ok(spec) = spec_of(&index, rollout, id.place, analysis, seen) else { return Err(stale()) };
+    let Seen::Workload(seen) = &inputs.seen else { return Err(stale()) };
+    let Ok(spec) = spec_of(&index, rollout, &inputs.asked, id.place, seen) else { return Err(stale()) };
     let namespace = rollout.metadata.namespace.clone().unwrap_or_default();
     let taken = |name: &str| {
         let key = Key { namespace: namespace.clone(), name: name.to_owned() };

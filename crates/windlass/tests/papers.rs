@@ -19,6 +19,19 @@ fn the_image_has_the_certificates_of_authorities() {
     assert!(dockerfile.contains("--no-install-recommends ca-certificates clang"), "{dockerfile}");
 }
 
+/// Where the image is built, no other file is there.
+#[test]
+fn every_member_of_the_workspace_is_there_when_the_image_is_built() {
+    let (workspace, let_in) = (paper("Cargo.toml"), paper(".dockerignore"));
+    let members = workspace.lines().find_map(|line| line.strip_prefix("members = [")).unwrap();
+    let members: Vec<&str> = members.split('"').skip(1).step_by(2).collect();
+    assert!(members.len() > 1, "{members:?}");
+    for member in members {
+        let folder = member.trim_end_matches("/*");
+        assert!(let_in.lines().any(|line| line.strip_prefix('!') == Some(folder)), "{folder}: {let_in}");
+    }
+}
+
 /// The part of a `NetworkPolicy` that lets the controller out to providers, by the port that it names.
 #[test]
 fn providers_are_reached_but_not_the_credentials_of_the_node() {

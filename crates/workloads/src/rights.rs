@@ -61,6 +61,8 @@ const POLICIES: Right = Right {
     code: "guard.rs",
     ..ROLLOUTS
 };
+/// Nobody writes finalizers: this is what a server asks for that enforces rights on owners (OpenShift does).
+const FINALIZERS: Right = Right { subresource: Some("finalizers"), verbs: &["update"], ..ROLLOUTS };
 const READ_AGAIN: &str = "read the object again after a write whose answer never came";
 const TAKE_TEMPLATES: &str = "know which metrics a rollout is judged by";
 
@@ -76,7 +78,7 @@ pub const SECRETS: Right = Right {
 };
 
 /// Every other right that the controller needs.
-pub const RIGHTS: [Right; 30] = [
+pub const RIGHTS: [Right; 32] = [
     Right {
         verbs: &["list", "watch"],
         code: "watch.rs",
@@ -96,6 +98,11 @@ pub const RIGHTS: [Right; 30] = [
         code: "writer.rs",
         needed_to: "store what is remembered and what people read",
         ..ROLLOUTS
+    },
+    Right {
+        code: "check.rs, writer.rs",
+        needed_to: "make a rollout the owner of its runs of analysis where the server enforces rights on owners",
+        ..FINALIZERS
     },
     Right {
         verbs: &["list", "watch"],
@@ -170,6 +177,12 @@ pub const RIGHTS: [Right; 30] = [
         code: "analyse.rs, writer.rs",
         needed_to: "store what was measured and what came of it",
         ..RUNS
+    },
+    Right {
+        resource: "analysisruns",
+        code: "live.rs, writer.rs",
+        needed_to: "make a run of analysis the owner of its Jobs where the server enforces rights on owners",
+        ..FINALIZERS
     },
     Right {
         verbs: &["list", "watch"],

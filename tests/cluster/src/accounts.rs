@@ -89,14 +89,14 @@ pub(crate) fn lease_rules(names: &[&str]) -> String {
 
 /// The rights of the installation that concern one namespace: everything but what belongs to the cluster.
 pub(crate) const NAMESPACE_RULES: &str = r#"- {apiGroups: [argoproj.io], resources: [rolloutplugins], verbs: [get, list, watch, patch]}
-- {apiGroups: [argoproj.io], resources: [rolloutplugins/status], verbs: [update]}
+- {apiGroups: [argoproj.io], resources: [rolloutplugins/status, rolloutplugins/finalizers], verbs: [update]}
 - {apiGroups: [apps], resources: [statefulsets], verbs: [get, list, watch, patch]}
 - {apiGroups: [apps], resources: [controllerrevisions], verbs: [list, watch]}
 - {apiGroups: [""], resources: [pods], verbs: [get, list, watch, delete]}
 - {apiGroups: [""], resources: [events], verbs: [create]}
 - {apiGroups: [argoproj.io], resources: [analysistemplates], verbs: [list, watch]}
 - {apiGroups: [argoproj.io], resources: [analysisruns], verbs: [get, list, watch, create, update, patch, delete]}
-- {apiGroups: [argoproj.io], resources: [analysisruns/status], verbs: [update]}
+- {apiGroups: [argoproj.io], resources: [analysisruns/status, analysisruns/finalizers], verbs: [update]}
 - {apiGroups: [batch], resources: [jobs], verbs: [get, list, watch, create, delete]}
 - {apiGroups: [""], resources: [secrets], verbs: [get]}
 "#;

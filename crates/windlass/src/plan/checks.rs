@@ -7,7 +7,7 @@ use jiff::SignedDuration;
 use serde::Serialize;
 use serde_json::Value;
 use windlass_analysis::arguments::HIDDEN;
-use windlass_analysis::compose::{About, Ends, Templates, compose, field_of, filled, prepare};
+use windlass_analysis::compose::{About, Standing, Templates, compose, field_of, filled, prepare};
 use windlass_analysis::providers::{self, Settings};
 use windlass_analysis::rules::{Length, Rules};
 use windlass_analysis::schedule::TRY_AGAIN;
@@ -180,11 +180,8 @@ impl Look<'_> {
             }
         }
         let about = About { rollout: &rollout, stable: "stable", latest: "latest" };
-        let ends = match self.place {
-            CheckPlace::Stage(_) => Ends::ByItself,
-            CheckPlace::Background => Ends::WithTheRun,
-        };
-        compose(&analysis, &templates, about, ends)
+        let plan = self.rollout.asked().plan.ok();
+        compose(&analysis, &templates, about, Standing::of(plan.as_ref(), self.place))
     }
 
     fn flaws(&self) -> Vec<CheckFlaw> {

@@ -12,6 +12,9 @@ use windlass_workloads::{Holder, RIGHTS, SECRETS};
 /// What is used only where the definitions of Argo Rollouts are installed instead of ours.
 const BESIDE_ARGO: &str = "update analysisruns";
 
+/// What nobody asks for: the server looks whether we have it when an owner is named, and this one does.
+const LOOKED_AT: &str = "/finalizers";
+
 /// Verb and resource, such as `update rolloutplugins/status`.
 type Uses = BTreeSet<String>;
 
@@ -23,7 +26,7 @@ fn granted() -> Uses {
             let part = right.subresource.map(|part| format!("/{part}")).unwrap_or_default();
             right.verbs.iter().map(move |verb| format!("{verb} {}{part}", right.resource))
         })
-        .filter(|used| used != BESIDE_ARGO)
+        .filter(|used| used != BESIDE_ARGO && !used.ends_with(LOOKED_AT))
         .collect()
 }
 
