@@ -4,12 +4,11 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use jiff::{SignedDuration, Timestamp};
-use windlass_api::analysis::{AnalysisRunSpec, AnalysisRunStatus, Metric, MetricResult, Phase};
+use windlass_api::analysis::{AnalysisRunSpec, AnalysisRunStatus, Measurement, Metric, MetricResult, Phase};
 
 use crate::compose::{Unfit, podless, prepare};
-use crate::gauge::{About, Answer, Owner, Reading, RunIdentity};
-use crate::measurement::measurement;
-use crate::rules::Rules;
+use crate::gauge::{About, Owner, RunIdentity};
+use crate::rules::{Conditions, Rules};
 use crate::schedule::{Due, agenda, expires};
 use crate::verdict::{count, is_ending, settle};
 
@@ -22,14 +21,20 @@ pub struct Answered {
     pub number: u32,
     /// When it was asked.
     pub asked_at: Timestamp,
-    /// When the answer came.
-    pub answered_at: Timestamp,
-    /// What was answered.
-    pub answer: Answer,
+    /// What was made of the answer when it came. Nothing that is large is kept until it is stored.
+    pub made: Measurement,
+}
+
+impl Answered {
+    /// Whether two are the same: no two questions are alike in this.
+    pub fn is(&self, other: &Self) -> bool {
+        let identity = |it: &Self| (it.number, it.asked_at);
+        self.metric == other.metric && identity(self) == identity(other)
+    }
 }
 
 /// What a look at a run came to.
-#[derive(Clone, Debug, PartialEq)]
+#[derive(Clone, Debug)]
 pub struct Attended {
     /// The status as it is now.
     pub status: AnalysisRunStatus,
@@ -42,7 +47,7 @@ pub struct Attended {
 }
 
 /// One metric that is to be asked.
-#[derive(Clone, Debug, PartialEq)]
+#[derive(Clone, Debug)]
 pub struct Ask {
     /// The metric, as it was written but for its name, which is filled in: by that everybody knows it.
     pub metric: Metric,
@@ -50,6 +55,8 @@ pub struct Ask {
     pub number: u32,
     /// What is asked for.
     pub about: About,
+    /// What a value is judged by.
+    pub conditions: Conditions,
 }
 
 /// What is known besides the run itself.
@@ -63,6 +70,9 @@ pub struct News<'a> {
     pub over: &'a dyn Fn(&BTreeMap<String, String>) -> bool,
     /// Why a metric cannot be asked as things are, if it cannot: there is nobody yet to ask about.
     pub obstacle: &'a dyn Fn(&Metric) -> Option<String>,
+    /// What keeps metrics from being asked again and again, by their names: it lies neither with them nor with their
+    /// providers, and is told.
+    pub troubles: &'a BTreeMap<String, String>,
 }
 
 /// Looks at a run.
@@ -70,7 +80,7 @@ pub fn attend(
     run: &RunIdentity,
     spec: &AnalysisRunSpec,
     status: &AnalysisRunStatus,
-    News { answers, asked, over: may_be_over, obstacle }: News<'_>,
+    News { answers, asked, over: may_be_over, obstacle, troubles }: News<'_>,
     now: Timestamp,
 ) -> Attended {
     let mut status = status.clone();
@@ -80,14 +90,8 @@ pub fn attend(
     let podless = if run.owner == Owner::Nobody { podless(&spec.metrics) } else { Vec::new() };
     let mut rules = match prepare(spec) {
         Ok(rules) if podless.is_empty() => rules,
-        Ok(_) => {
-            refuse(&mut status, &Unfit::Flaws(podless), now);
-            return over(spec, status, answers, now);
-        }
-        Err(unfit) => {
-            refuse(&mut status, &unfit, now);
-            return over(spec, status, answers, now);
-        }
+        Ok(_) => return refuse(spec, status, &Unfit::Flaws(podless), answers, now),
+        Err(unfit) => return refuse(spec, status, &unfit, answers, now),
     };
     for rules in &mut rules {
         let spread = spread(&run.uid, &rules.name, rules.interval.unwrap_or_default());
@@ -103,16 +107,27 @@ pub fn attend(
     }
     let (mut due, wake) = agenda(&rules, &status, spec.terminate, now);
     due.extend(early(&rules, &status, may_be_over, &due, now));
-    due.retain(|(index, _)| !asked.contains(&rules[*index].name));
     due.retain(|(index, due)| {
+        let name = &rules[*index].name;
+        let trouble = troubles.get(name).cloned();
+        if asked.contains(name) {
+            // What it says of itself stands until there is an answer.
+            if let Some(trouble) = trouble {
+                tell(&mut status, name, trouble);
+            }
+            return false;
+        }
         let obstacle = obstacle(&spec.metrics[*index]).filter(|_| matches!(due, Due::Measure(_)));
         let is_clear = obstacle.is_none();
-        tell(&mut status, &rules[*index].name, obstacle.unwrap_or_default());
+        tell(&mut status, name, obstacle.or(trouble).unwrap_or_default());
         is_clear
     });
-    let named = |index: usize| Metric { name: rules[index].name.clone(), ..spec.metrics[index].clone() };
-    let ask = due.into_iter().filter_map(|(index, due)| ask_for(named(index), &status, due));
-    Attended { ask: ask.collect(), status, wake, expired: false }
+    let ask = due.into_iter().filter_map(|(index, due)| {
+        let metric = Metric { name: rules[index].name.clone(), ..spec.metrics[index].clone() };
+        ask_for(metric, &rules[index].conditions, &status, due)
+    });
+    let ask = ask.chain(left_over(&status, answers)).collect();
+    Attended { ask, status, wake, expired: false }
 }
 
 /// A metric that is under way tells why it is not asked, for as long as that is so.
@@ -123,20 +138,25 @@ fn tell(status: &mut AnalysisRunStatus, metric: &str, message: String) {
     }
 }
 
-/// What takes longer and was begun while the run came to its end: nobody waits for it, so it is ended.
+/// What takes longer and was begun while its metric came to its end: nobody waits for it, so it is ended.
 fn left_over(status: &AnalysisRunStatus, answers: &[Answered]) -> Vec<Ask> {
     let is_known = |metric: &str, metadata: &BTreeMap<String, String>| {
         let mut results = status.metric_results.iter().filter(|result| result.name == metric);
         results.any(|result| result.measurements.iter().any(|it| it.metadata == *metadata))
     };
-    let ends = |answer: &Answered| {
-        let Reading::Later { metadata, .. } = &answer.answer.reading else { return None };
-        // It is known by what its provider said of it; nothing else of the metric plays a part any more.
-        let metric = Metric { name: answer.metric.clone(), ..Metric::default() };
-        let about = About::Ended { metadata: metadata.clone() };
-        (!is_known(&answer.metric, metadata)).then_some(Ask { metric, number: answer.number, about })
+    let is_left = |answer: &&Answered| {
+        answer.made.finished_at.is_none() && !is_known(&answer.metric, &answer.made.metadata)
     };
-    answers.iter().filter_map(ends).collect()
+    let left = answers.iter().filter(is_left);
+    left.map(|answer| end(&answer.metric, answer.number, &answer.made)).collect()
+}
+
+/// Ends a measurement that takes longer. It is known by what its provider said of it; nothing else of the metric plays a
+/// part any more.
+fn end(metric: &str, number: u32, measurement: &Measurement) -> Ask {
+    let about = About::Ended { metadata: measurement.metadata.clone() };
+    let metric = Metric { name: metric.to_owned(), ..Metric::default() };
+    Ask { metric, number, about, conditions: Conditions::default() }
 }
 
 /// Measurements that take longer and are over sooner than was thought.
@@ -163,8 +183,14 @@ fn over(spec: &AnalysisRunSpec, status: AnalysisRunStatus, answers: &[Answered],
     Attended { status, ask, wake: end.filter(|_| !expired), expired }
 }
 
-/// A run that makes no sense is over before it began.
-fn refuse(status: &mut AnalysisRunStatus, unfit: &Unfit, now: Timestamp) {
+/// A run that makes no sense is over before it began, or at once if somebody has edited it.
+fn refuse(
+    spec: &AnalysisRunSpec,
+    mut status: AnalysisRunStatus,
+    unfit: &Unfit,
+    answers: &[Answered],
+    now: Timestamp,
+) -> Attended {
     status.phase = Phase::Error;
     status.message = match unfit {
         Unfit::Arguments(error) => format!("Unable to resolve metric arguments: {error}"),
@@ -172,6 +198,14 @@ fn refuse(status: &mut AnalysisRunStatus, unfit: &Unfit, now: Timestamp) {
     };
     status.started_at.get_or_insert(now);
     status.completed_at = Some(now);
+    let under_way = status.metric_results.iter().filter_map(|result| {
+        let last = result.measurements.last().filter(|last| last.finished_at.is_none())?;
+        Some(end(&result.name, result.count + result.error, last))
+    });
+    let under_way: Vec<Ask> = under_way.collect();
+    let mut attended = over(spec, status, answers, now);
+    attended.ask.extend(under_way);
+    attended
 }
 
 /// Every metric has its place in the status from the first look on.
@@ -203,12 +237,12 @@ fn take_in(rules: &[Rules], status: &mut AnalysisRunStatus, answer: &Answered) {
     }
     let under_way = result.measurements.last().filter(|last| last.finished_at.is_none());
     let started = under_way.and_then(|last| last.started_at).unwrap_or(answer.asked_at);
-    if let Some(made) = measurement(&answer.answer, &rules.conditions, started, answer.answered_at) {
-        count(rules, result, made);
-    }
+    // What kept it from being asked is over.
+    result.message.clear();
+    count(rules, result, Measurement { started_at: Some(started), ..answer.made.clone() });
 }
 
-fn ask_for(metric: Metric, status: &AnalysisRunStatus, due: Due) -> Option<Ask> {
+fn ask_for(metric: Metric, conditions: &Conditions, status: &AnalysisRunStatus, due: Due) -> Option<Ask> {
     let result = status.metric_results.iter().find(|result| result.name == metric.name);
     let last = result.and_then(|result| result.measurements.last());
     let metadata = last.map(|last| last.metadata.clone()).unwrap_or_default();
@@ -221,7 +255,7 @@ fn ask_for(metric: Metric, status: &AnalysisRunStatus, due: Due) -> Option<Ask> 
         Due::Nothing => return None,
     };
     let number = result.map_or(0, |result| result.count + result.error);
-    Some(Ask { metric, number, about })
+    Some(Ask { metric, number, about, conditions: conditions.clone() })
 }
 
 /// The share of an interval by which the measurements of different runs are spread, so that many that began together do

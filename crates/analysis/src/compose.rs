@@ -11,6 +11,7 @@ use windlass_api::rollout_plugin::RolloutAnalysis;
 use windlass_engine::{CheckPlace, Plan};
 
 use crate::arguments::{ArgumentError, HIDDEN, fill, merge, named, values};
+use crate::gauge::LooksAt;
 use crate::providers;
 use crate::rules::{self, Flaw, Length, Rules};
 use crate::templates::flatten;
@@ -82,20 +83,21 @@ pub fn compose(
         ..AnalysisRunSpec::default()
     };
     let rules = prepare(&spec).map_err(|unfit| unfit.told())?;
-    let out_of_place = rules.iter().filter_map(|rules| misplaced(rules, standing));
+    // Both have one entry for each metric, in the same order.
+    let out_of_place = rules.iter().zip(&spec.metrics).filter_map(|it| misplaced(it.0, it.1, standing));
     let out_of_place: Vec<String> = out_of_place.collect();
     if out_of_place.is_empty() { Ok(spec) } else { Err(out_of_place) }
 }
 
 /// What a step would wait for without end.
-fn misplaced(rules: &Rules, standing: Standing) -> Option<String> {
+fn misplaced(rules: &Rules, metric: &Metric, standing: Standing) -> Option<String> {
     let name = &rules.name;
     match standing {
         Standing::AtStep { .. } if rules.length == Length::Endless => {
             Some(format!("metric {name:?} runs indefinitely: give it a count, or take its interval away"))
         }
-        Standing::AtStep { has_pods: false } if rules.for_each_pod => Some(format!(
-            "metric {name:?} has forEachPod, but no pod is updated at this step: put a setWeight before it"
+        Standing::AtStep { has_pods: false } if LooksAt::of(metric) == LooksAt::Updated => Some(format!(
+            "metric {name:?} looks at updated pods, and there are none at this step: put a setWeight before it"
         )),
         Standing::AtStep { .. } | Standing::BesideSteps => None,
     }
@@ -260,16 +262,18 @@ pub fn misfits(metrics: &[Metric], arguments: &[Argument]) -> Vec<Flaw> {
         let mut flaw = |field: &str, what: String| {
             flaws.push(Flaw { field: format!("spec.metrics[{index}].{field}"), what });
         };
-        let conditions = [
-            ("successCondition", &metric.success_condition),
-            ("failureCondition", &metric.failure_condition),
+        let seen = [
+            ("name", Some(&metric.name), "the name of a metric"),
+            ("successCondition", metric.success_condition.as_ref(), "a condition"),
+            ("failureCondition", metric.failure_condition.as_ref(), "a condition"),
         ];
-        for (field, text) in conditions {
-            if let Some(name) = named(text.as_deref().unwrap_or_default()).find(|name| is_secret(name)) {
+        for (field, text, what) in seen {
+            let mut names = named(text.map(String::as_str).unwrap_or_default());
+            if let Some(name) = names.find(|name| is_secret(name)) {
                 flaw(
                     field,
                     format!(
-                        "{{{{args.{name}}}}} comes from a Secret, and everybody sees a condition: give it as a value"
+                        "{{{{args.{name}}}}} comes from a Secret, and everybody sees {what}: give it as a value"
                     ),
                 );
             }
@@ -289,14 +293,19 @@ pub fn misfits(metrics: &[Metric], arguments: &[Argument]) -> Vec<Flaw> {
     flaws
 }
 
-/// A run that belongs to no rollout has no pods to ask for.
+/// A run that belongs to no rollout has no workload and no pods to look at: what is measured of nothing would look like
+/// health.
 pub fn podless(metrics: &[Metric]) -> Vec<Flaw> {
-    let asked_for_each = metrics.iter().enumerate().filter(|(_, metric)| metric.for_each_pod.is_some());
-    let flaw = |(index, _): (usize, &Metric)| Flaw {
-        field: format!("spec.metrics[{index}].forEachPod"),
-        what: "the run belongs to no rollout, so there are no pods to ask for".to_owned(),
+    let looking = metrics.iter().enumerate().filter(|(_, metric)| LooksAt::of(metric) != LooksAt::Others);
+    let flaw = |(index, metric): (usize, &Metric)| {
+        let field =
+            if metric.for_each_pod.is_some() { "forEachPod" } else { "provider.kubernetes.expression" };
+        Flaw {
+            field: format!("spec.metrics[{index}].{field}"),
+            what: "the run belongs to no rollout, so there is no workload and no pod to look at".to_owned(),
+        }
     };
-    asked_for_each.map(flaw).collect()
+    looking.map(flaw).collect()
 }
 
 /// What is wrong with the name of the Secret that an argument comes from.

@@ -4,12 +4,15 @@
 use std::collections::BTreeMap;
 
 use jiff::Timestamp;
+use serde_json::Value as Json;
 use windlass_api::analysis::{Argument, Metric, Phase};
 
 use crate::arguments::{self, ArgumentError};
 use crate::expression::Value;
 use crate::providers;
 use crate::redact::Redactor;
+use crate::rules::Conditions;
+use crate::verdict::Judgement;
 
 /// Whoever can be asked for values.
 pub trait Gauge: Send + Sync {
@@ -38,7 +41,7 @@ impl From<Reading> for Answer {
 }
 
 /// One metric of a run, to be asked once.
-#[derive(Clone, Debug, PartialEq)]
+#[derive(Clone, Debug)]
 pub struct Question {
     /// The run that asks.
     pub run: RunIdentity,
@@ -52,6 +55,8 @@ pub struct Question {
     pub about: About,
     /// What the run is about, if it is a rollout's.
     pub subject: Option<Subject>,
+    /// What values are judged by.
+    pub conditions: Conditions,
 }
 
 /// A metric with everything filled in.
@@ -75,7 +80,7 @@ pub enum FillError {
     )]
     NoSubject(String),
     /// There is no such pod yet.
-    #[error("metric {0:?} has forEachPod, but no pod is on the wanted revision yet")]
+    #[error("metric {0:?} looks at updated pods, and no pod is on the wanted revision yet")]
     NoPods(String),
 }
 
@@ -160,16 +165,39 @@ impl Whom {
 
     /// Why a metric cannot be asked as things are, if it cannot. What is measured of nothing would look like health.
     pub fn obstacle(&self, metric: &Metric) -> Option<String> {
-        let is_per_pod = metric.for_each_pod.is_some();
-        if !is_per_pod && providers::name(&metric.provider) != Some("kubernetes") {
-            return None;
-        }
+        let looks_at = LooksAt::of(metric);
         match self {
-            Self::Workload(subject) if is_per_pod && subject.updated.is_empty() => {
+            Self::Workload(subject) if looks_at == LooksAt::Updated && subject.updated.is_empty() => {
                 Some(FillError::NoPods(metric.name.clone()).to_string())
             }
-            Self::Unseen => Some("the workload of its rollout cannot be seen just now".to_owned()),
-            Self::Nobody | Self::Workload(_) => None,
+            Self::Unseen if looks_at != LooksAt::Others => {
+                Some("the workload of its rollout cannot be seen just now".to_owned())
+            }
+            Self::Nobody | Self::Unseen | Self::Workload(_) => None,
+        }
+    }
+}
+
+/// What a metric looks at, of the rollout that it is measured for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum LooksAt {
+    /// The pods on the wanted revision: without one there is nothing to measure.
+    Updated,
+    /// The workload.
+    Workload,
+    /// Something else.
+    Others,
+}
+
+impl LooksAt {
+    /// What a metric looks at; its arguments may be filled in or not.
+    pub fn of(metric: &Metric) -> Self {
+        if metric.for_each_pod.is_some() {
+            return Self::Updated;
+        }
+        match providers::kubernetes::looks_at(&metric.provider) {
+            Some(looks_at) => looks_at,
+            None => Self::Others,
         }
     }
 }
@@ -196,8 +224,8 @@ pub struct Subject {
 pub enum Reading {
     /// A value, to be judged by the conditions.
     Value(Measured),
-    /// A value for each pod, to be judged one by one.
-    PerPod(BTreeMap<String, Result<Value, String>>),
+    /// What came of it for each pod.
+    PerPod(BTreeMap<String, OfPod>),
     /// The provider judges by itself.
     Verdict {
         /// What it says.
@@ -219,6 +247,17 @@ pub enum Reading {
     /// Nobody was asked, or what came of a longer one could not be looked at, because the cluster itself was in the way:
     /// that says nothing of what is measured. It is asked again.
     NotAsked(String),
+}
+
+/// What came of the question of one pod, judged already: values may be large, and there may be many pods.
+#[derive(Clone, Debug, PartialEq)]
+pub struct OfPod {
+    /// What its value is.
+    pub judgement: Judgement,
+    /// The value as JSON, cut to a length that can be shown; none if there is none.
+    pub value: Option<Json>,
+    /// What the provider has to say besides.
+    pub metadata: BTreeMap<String, String>,
 }
 
 /// A value, and what the provider has to say besides.

@@ -7,7 +7,7 @@ mod reach;
 mod redirect;
 
 use std::collections::BTreeMap;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Mutex, PoisonError};
 use std::time::Duration;
 
 use futures::future::join_all;
@@ -15,18 +15,21 @@ use http::header::{HeaderName, HeaderValue, LOCATION, USER_AGENT};
 use http::{Response, Uri};
 use http_body_util::BodyExt;
 use hyper_util::client::legacy::Error as ClientError;
-use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 
 use self::client::{Body, Client, Encryption, Incoming, client, why};
 use self::redirect::{Origin, redirected};
-use crate::expression::Value;
 use crate::gauge::Measured;
 use crate::providers::{Answer, MOST_REQUESTS, Method, Provider, Request, Setting, Step, Trust};
+use crate::rooms::{Place, Rooms};
 
 /// How often an answer may lead elsewhere.
 const REDIRECTS: usize = 5;
-/// How large an answer may be.
+/// How large an answer may be; all pages of one together.
 const LARGEST: usize = 1024 * 1024;
+/// From here on an answer is large: few are read at once, so that the memory of all of them has a bound.
+const LARGE: usize = 64 * 1024;
+/// How many large ones are read at once.
+const LARGE_AT_ONCE: usize = 32;
 /// How many requests are under way at once, and how long one waits until it may be. One namespace has no more than half
 /// of the places, of a host's and of all, so that nobody else waits for what is slow there.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -35,7 +38,7 @@ pub struct Limits {
     pub per_host: usize,
     /// To all of them: each is a socket.
     pub in_all: usize,
-    /// How long a place is waited for.
+    /// How long a place is waited for, there or among those whose answers are large.
     pub wait: Duration,
 }
 
@@ -47,13 +50,11 @@ impl Default for Limits {
 
 /// How many clients, of different trust, are kept. Certificates that are renewed leave old ones behind.
 const CLIENTS: usize = 64;
-/// How many rooms are remembered before those that nobody is in are forgotten.
-const ROOMS: usize = 1024;
 
 /// Whoever asks. Cheap to share; one is enough for a process.
 pub struct Asker {
     clients: Mutex<BTreeMap<(Encryption, Trust), Client>>,
-    rooms: Mutex<BTreeMap<Room, Arc<Semaphore>>>,
+    rooms: Rooms<Room>,
     limits: Limits,
 }
 
@@ -68,6 +69,40 @@ enum Room {
     HostOf(String, String),
     /// For what one namespace sends.
     Of(String),
+    /// For large answers.
+    Large,
+    /// For those to one namespace.
+    LargeOf(String),
+}
+
+/// How much one measurement has been answered, and the places that it takes when that is much.
+struct Taken<'a> {
+    rooms: &'a Rooms<Room>,
+    wait: Duration,
+    namespace: &'a str,
+    bytes: usize,
+    places: Vec<Place>,
+}
+
+impl Taken<'_> {
+    /// There is more to be read.
+    async fn more(&mut self, bytes: usize, origin: &Origin) -> Result<(), String> {
+        self.bytes += bytes;
+        if self.bytes > LARGEST {
+            return Err(format!("the answer of {origin} is larger than 1 MiB: ask for less"));
+        }
+        if self.bytes > LARGE && self.places.is_empty() {
+            let of = Room::LargeOf(self.namespace.to_owned());
+            let rooms = [(of, LARGE_AT_ONCE / 2), (Room::Large, LARGE_AT_ONCE)];
+            let places = tokio::time::timeout(self.wait, self.rooms.places(rooms)).await;
+            self.places = places.map_err(|_| {
+                format!(
+                    "the answer of {origin} is larger than 64 KiB, and many such are being read: ask for less"
+                )
+            })?;
+        }
+        Ok(())
+    }
 }
 
 impl Default for Asker {
@@ -79,7 +114,7 @@ impl Default for Asker {
 impl Asker {
     /// One that keeps to these limits.
     pub fn new(limits: Limits) -> Self {
-        Self { clients: Mutex::default(), rooms: Mutex::default(), limits }
+        Self { clients: Mutex::default(), rooms: Rooms::default(), limits }
     }
 
     /// Asks a provider until it has a value. The credentials that were sent are added to `sent`: the caller takes them out
@@ -91,6 +126,9 @@ impl Asker {
         sent: &mut Vec<String>,
     ) -> Result<Measured, String> {
         let mut answers = Vec::new();
+        let namespace = setting.namespace;
+        let (rooms, wait) = (&self.rooms, self.limits.wait);
+        let mut taken = Taken { rooms, wait, namespace, bytes: 0, places: Vec::new() };
         loop {
             match provider.step(setting, &answers)? {
                 Step::Done(measured) => return Ok(measured),
@@ -99,23 +137,25 @@ impl Asker {
                 }
                 Step::Ask(request) => {
                     sent.extend(credentials(&request));
-                    answers.push(self.answer(&request, setting.namespace).await?);
+                    answers.push(self.answer(&request, &mut taken).await?);
                 }
             }
         }
     }
 
-    /// Asks for each pod, all at once.
-    pub async fn measure_each(
+    /// Asks for each pod, all at once. `made` says what is kept of each.
+    pub async fn measure_each<Made>(
         &self,
         providers: &BTreeMap<String, Box<dyn Provider>>,
         setting: &Setting<'_>,
+        made: impl Fn(&str, Result<Measured, String>) -> Made,
         sent: &mut Vec<String>,
-    ) -> BTreeMap<String, Result<Value, String>> {
+    ) -> BTreeMap<String, Made> {
+        let made = &made;
         let one = async |pod: &String, provider: &dyn Provider| {
             let mut sent = Vec::new();
             let measured = self.measure(provider, setting, &mut sent).await;
-            (pod.clone(), measured.map(|measured| measured.value), sent)
+            (pod.clone(), made(pod, measured), sent)
         };
         let all = providers.iter().map(|(pod, provider)| one(pod, provider.as_ref()));
         let mut values = BTreeMap::new();
@@ -127,37 +167,42 @@ impl Asker {
     }
 
     /// The answer to one request, within its time, which begins when there is a place for it.
-    async fn answer(&self, request: &Request, namespace: &str) -> Result<Answer, String> {
+    async fn answer(&self, request: &Request, taken: &mut Taken<'_>) -> Result<Answer, String> {
         let uri: Uri = request.url.parse().map_err(|_| "the address cannot be read".to_owned())?;
         let origin = Origin::of(&uri)?;
-        let places = self.places(&origin, namespace);
+        let places = self.places(&origin, taken.namespace);
         let _places = tokio::time::timeout(self.limits.wait, places).await.map_err(|_| {
             let wait = words_of(self.limits.wait);
             format!(
                 "waited {wait} behind other requests, to {origin} or of the same namespace, which are slow"
             )
         })?;
-        let answer = tokio::time::timeout(request.timeout, self.follow(request, uri, &origin)).await;
+        let answer = tokio::time::timeout(request.timeout, self.follow(request, uri, &origin, taken)).await;
         answer
             .unwrap_or_else(|_| Err(format!("no answer from {origin} within {}", words_of(request.timeout))))
     }
 
-    /// A place in every room that a request goes through. The smallest comes first: whoever waits there takes no place
-    /// from others.
-    async fn places(&self, origin: &Origin, namespace: &str) -> Vec<Option<OwnedSemaphorePermit>> {
+    /// A place in every room that a request goes through.
+    async fn places(&self, origin: &Origin, namespace: &str) -> Vec<Place> {
         let (host, namespace) = (origin.to_string(), namespace.to_owned());
-        let rooms =
-            [Room::HostOf(host.clone(), namespace.clone()), Room::Of(namespace), Room::Host(host), Room::All];
-        let mut places = Vec::new();
-        for room in rooms {
-            // Nobody closes it, so there is always a place one day.
-            places.push(self.room(room).acquire_owned().await.ok());
-        }
-        places
+        let Limits { per_host, in_all, .. } = self.limits;
+        let rooms = [
+            (Room::HostOf(host.clone(), namespace.clone()), per_host / 2),
+            (Room::Of(namespace), in_all / 2),
+            (Room::Host(host), per_host),
+            (Room::All, in_all),
+        ];
+        self.rooms.places(rooms).await
     }
 
     /// The answer, wherever on the same host it is.
-    async fn follow(&self, request: &Request, mut uri: Uri, origin: &Origin) -> Result<Answer, String> {
+    async fn follow(
+        &self,
+        request: &Request,
+        mut uri: Uri,
+        origin: &Origin,
+        taken: &mut Taken<'_>,
+    ) -> Result<Answer, String> {
         reach::check(&uri, request.trust.reach)?;
         let client = self.client(origin.encryption(), &request.trust)?;
         let (mut method, mut body) = (request.method, request.body.clone());
@@ -167,7 +212,7 @@ impl Asker {
             let status = response.status().as_u16();
             let location = response.headers().get(LOCATION).and_then(|to| to.to_str().ok());
             let Some(location) = location.filter(|_| matches!(status, 301 | 302 | 303 | 307 | 308)) else {
-                return received(response, origin).await;
+                return received(response, origin, taken).await;
             };
             uri = redirected(&uri, location)?;
             let other = Origin::of(&uri)?;
@@ -196,22 +241,6 @@ impl Asker {
         let made = client(trust, encryption)?;
         clients.insert(kind, made.clone());
         Ok(made)
-    }
-
-    fn room(&self, room: Room) -> Arc<Semaphore> {
-        let Limits { per_host, in_all, .. } = self.limits;
-        let places = match room {
-            Room::All => in_all,
-            Room::Host(_) => per_host,
-            Room::HostOf(..) => per_host / 2,
-            Room::Of(_) => in_all / 2,
-        };
-        let mut rooms = self.rooms.lock().unwrap_or_else(PoisonError::into_inner);
-        if rooms.len() >= ROOMS {
-            // Whoever is in one, or waits for it, has it too.
-            rooms.retain(|_, room| Arc::strong_count(room) > 1);
-        }
-        rooms.entry(room).or_insert_with(|| Arc::new(Semaphore::new(places.max(1)))).clone()
     }
 }
 
@@ -251,15 +280,17 @@ fn message(
 }
 
 /// The whole answer, unless it is too large.
-async fn received(response: Response<Incoming>, origin: &Origin) -> Result<Answer, String> {
+async fn received(
+    response: Response<Incoming>,
+    origin: &Origin,
+    taken: &mut Taken<'_>,
+) -> Result<Answer, String> {
     let status = response.status().as_u16();
     let (mut incoming, mut body) = (response.into_body(), Vec::new());
     while let Some(frame) = incoming.frame().await {
         let frame = frame.map_err(|error| format!("the answer of {origin} broke off: {}", why(&error)))?;
         let Some(data) = frame.data_ref() else { continue };
-        if body.len() + data.len() > LARGEST {
-            return Err(format!("the answer of {origin} is larger than 1 MiB: ask for less"));
-        }
+        taken.more(data.len(), origin).await?;
         body.extend_from_slice(data);
     }
     Ok(Answer { status, body })

@@ -12,6 +12,7 @@ pub mod http;
 pub mod measurement;
 pub mod providers;
 pub mod redact;
+pub mod rooms;
 pub mod rules;
 pub mod schedule;
 pub mod suggest;

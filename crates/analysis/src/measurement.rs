@@ -9,120 +9,139 @@ use serde_json::Value as Json;
 use windlass_api::analysis::{Measurement, Phase};
 
 use crate::expression::Value;
-use crate::gauge::{Answer, Reading};
-use crate::redact::Redactor;
+use crate::gauge::{Answer, Measured, OfPod, Reading};
+use crate::redact::{CUT, Redactor};
 use crate::rules::Conditions;
 use crate::verdict::{Judgement, judge};
 
 /// How many characters of a value or a message are kept: they stand in a status, which must not grow without end.
 const LONGEST: usize = 4096;
+/// How many of the value of one pod of several.
+const LONGEST_OF_POD: usize = 1024;
 /// How many pods are named besides the first bad one.
 const NAMED: usize = 8;
 
-/// Judges what came of a question, and takes the secrets out of what is shown of it; none if nobody was asked. Secrets go
-/// before texts are cut: half of one would not be found.
-pub fn measurement(
-    answer: &Answer,
-    conditions: &Conditions,
-    started: Timestamp,
-    now: Timestamp,
-) -> Option<Measurement> {
+/// Judges what came of a question, and takes the secrets out of what is shown of it; or says why nobody was asked. When the
+/// measurement began is for whoever asked to add. Secrets go before texts are cut: half of one would not be found.
+pub fn measurement(answer: Answer, conditions: &Conditions, now: Timestamp) -> Result<Measurement, String> {
     let Answer { reading, secrets } = answer;
-    let made = judged(reading.clone(), conditions, now)?;
-    Some(Measurement {
-        phase: made.phase,
-        message: shown_of(secrets, &made.message),
-        started_at: Some(started),
-        finished_at: made.phase.is_completed().then_some(now),
-        value: shown_of(secrets, &made.value),
-        metadata: made
-            .metadata
-            .iter()
-            .map(|(name, text)| (secrets.text(name), shown_of(secrets, text)))
-            .collect(),
-        resume_at: made.resume_at,
+    let made = judged(reading, conditions, now).map_err(|why| shown_of(&secrets, &why))?;
+    let Made { phase, message, value, besides } = made;
+    let (metadata, resume_at) = match besides {
+        Besides::Told(told) => {
+            let shown = |(name, text): (&String, &String)| (secrets.text(name), shown_of(&secrets, text));
+            (told.iter().map(shown).collect(), None)
+        }
+        Besides::Needed(needed, resume_at) => (needed, resume_at),
+    };
+    Ok(Measurement {
+        phase,
+        message: shown_of(&secrets, &message),
+        started_at: None,
+        finished_at: phase.is_completed().then_some(now),
+        value: shown_of(&secrets, &value),
+        metadata,
+        resume_at,
     })
 }
 
 fn shown_of(secrets: &Redactor, text: &str) -> String {
-    cut(secrets.text(text))
+    cut(secrets.text(text), LONGEST)
 }
 
 /// What a measurement says, before anything is taken out of it.
-fn judged(reading: Reading, conditions: &Conditions, now: Timestamp) -> Option<Measurement> {
-    let finished = |phase: Phase, message: String, value: String, metadata: BTreeMap<String, String>| {
-        Measurement { phase, message, value, metadata, ..Measurement::default() }
-    };
-    Some(match reading {
-        Reading::Value(measured) => {
-            let Judgement { phase, message } = judge(conditions, &measured.value, now);
-            finished(phase, message, shown(&measured.value), measured.metadata)
-        }
-        Reading::PerPod(pods) => {
-            let Judged { phase, message, value } = judge_pods(conditions, &pods, now);
-            finished(phase, message, value, BTreeMap::new())
-        }
-        Reading::Verdict { phase, message, metadata } => finished(phase, message, String::new(), metadata),
-        Reading::Later { at, metadata } => Measurement {
-            resume_at: Some(at),
-            ..finished(Phase::Running, String::new(), String::new(), metadata)
-        },
-        Reading::Error(error) => finished(Phase::Error, error, String::new(), BTreeMap::new()),
-        Reading::NotAsked(_) => return None,
-    })
-}
-
-struct Judged {
+struct Made {
     phase: Phase,
     message: String,
     value: String,
+    besides: Besides,
+}
+
+/// What there is besides phase and value.
+enum Besides {
+    /// For people.
+    Told(BTreeMap<String, String>),
+    /// For the provider, which knows its measurement again by it, and when to ask it again: nothing may be taken out.
+    Needed(BTreeMap<String, String>, Option<Timestamp>),
+}
+
+fn judged(reading: Reading, conditions: &Conditions, now: Timestamp) -> Result<Made, String> {
+    let told =
+        |phase, message, value, metadata| Made { phase, message, value, besides: Besides::Told(metadata) };
+    Ok(match reading {
+        Reading::Value(measured) => {
+            let Judgement { phase, message } = judge(conditions, &measured.value, now);
+            told(phase, message, shown(&measured.value), measured.metadata)
+        }
+        Reading::PerPod(pods) => worst(pods),
+        Reading::Verdict { phase, message, metadata } => {
+            Made { phase, message, value: String::new(), besides: Besides::Needed(metadata, None) }
+        }
+        Reading::Later { at, metadata } => Made {
+            phase: Phase::Running,
+            message: String::new(),
+            value: String::new(),
+            besides: Besides::Needed(metadata, Some(at)),
+        },
+        Reading::Error(error) => told(Phase::Error, error, String::new(), BTreeMap::new()),
+        Reading::NotAsked(why) => return Err(why),
+    })
+}
+
+/// Judges the value of one pod of several. That is done where it arrives: of a hundred large ones no more than this is kept.
+pub fn of_pod(
+    pod: &str,
+    measured: Result<Measured, String>,
+    conditions: &Conditions,
+    now: Timestamp,
+) -> OfPod {
+    let failed = |message| Judgement { phase: Phase::Error, message };
+    let Measured { value, metadata } = match measured {
+        Ok(measured) => measured,
+        Err(error) => return OfPod { judgement: failed(error), value: None, metadata: BTreeMap::new() },
+    };
+    let judgement = match conditions.of_pod(pod) {
+        Ok(conditions) => judge(&conditions, &value, now),
+        Err(error) => failed(error),
+    };
+    let text = written(&value, LONGEST_OF_POD);
+    let value = if text.ends_with(CUT) { Json::from(text) } else { json_of(&value) };
+    OfPod { judgement, value: Some(value), metadata }
 }
 
 /// The worst pod decides, and is named.
-fn judge_pods(
-    conditions: &Conditions,
-    pods: &BTreeMap<String, Result<Value, String>>,
-    now: Timestamp,
-) -> Judged {
-    let one = |(pod, value): (&String, &Result<Value, String>)| {
-        let judgement = match value {
-            Ok(value) => match conditions.of_pod(pod) {
-                Ok(conditions) => judge(&conditions, value, now),
-                Err(error) => Judgement { phase: Phase::Error, message: error },
-            },
-            Err(error) => Judgement { phase: Phase::Error, message: error.clone() },
-        };
-        (pod.clone(), judgement)
-    };
-    let judged: BTreeMap<String, Judgement> = pods.iter().map(one).collect();
-    let Some(phase) = judged.values().map(|it| it.phase).max() else {
+fn worst(pods: BTreeMap<String, OfPod>) -> Made {
+    let Some(phase) = pods.values().map(|it| it.judgement.phase).max() else {
         let message = "there is no pod to ask for".to_owned();
-        return Judged { phase: Phase::Error, message, value: String::new() };
+        let besides = Besides::Told(BTreeMap::new());
+        return Made { phase: Phase::Error, message, value: String::new(), besides };
     };
-    let worst: Vec<(&String, &Judgement)> = judged.iter().filter(|(_, it)| it.phase == phase).collect();
+    let worst: Vec<(&String, &OfPod)> = pods.iter().filter(|(_, it)| it.judgement.phase == phase).collect();
     let message = match &worst[..] {
-        [(pod, judgement), others @ ..] if phase != Phase::Successful => {
-            let value = pods.get(*pod).and_then(|value| value.as_ref().ok()).map(shown);
-            let value = value.map(|value| format!(" has value {value}")).unwrap_or_default();
-            format!("pod {pod}{value}: {}{}", judgement.message, also(others))
+        [(pod, of), others @ ..] if phase != Phase::Successful => {
+            let value = of.value.as_ref().map(|value| match value {
+                Json::String(text) => format!(" has value {text}"),
+                other => format!(" has value {other}"),
+            });
+            format!("pod {pod}{}: {}{}", value.unwrap_or_default(), of.judgement.message, also(others))
         }
         _ => String::new(),
     };
-    let json = |all: &mut dyn Iterator<Item = (&String, &Result<Value, String>)>| {
-        let value = |value: &Result<Value, String>| value.as_ref().map_or(Json::Null, json_of);
-        Json::Object(all.map(|(pod, it)| (pod.clone(), value(it))).collect()).to_string()
+    let metadata = worst.first().map(|(_, of)| of.metadata.clone()).unwrap_or_default();
+    let json = |all: &mut dyn Iterator<Item = (&String, &OfPod)>| {
+        let value = |(pod, of): (&String, &OfPod)| (pod.clone(), of.value.clone().unwrap_or_default());
+        Json::Object(all.map(value).collect()).to_string()
     };
     let mut value = json(&mut pods.iter());
     if value.chars().count() > LONGEST {
         // Those that are not the worst are left out, so that it stays readable.
-        value =
-            json(&mut pods.iter().filter(|(pod, _)| judged.get(*pod).is_some_and(|it| it.phase == phase)));
+        value = json(&mut worst.into_iter());
     }
-    Judged { phase, message, value }
+    Made { phase, message, value, besides: Besides::Told(metadata) }
 }
 
 /// Which pods are as bad.
-fn also(others: &[(&String, &Judgement)]) -> String {
+fn also(others: &[(&String, &OfPod)]) -> String {
     let names: Vec<&str> = others.iter().take(NAMED).map(|(pod, _)| pod.as_str()).collect();
     match others.len().checked_sub(NAMED).filter(|more| *more > 0) {
         _ if names.is_empty() => String::new(),
@@ -141,17 +160,21 @@ pub fn shown(value: &Value) -> String {
             Json::String(text) => text,
             json => json.to_string(),
         },
-        _ => {
-            let mut room = Room(Vec::new());
-            let is_whole = serde_json::to_writer(&mut room, &Written(value)).is_ok();
-            let text = String::from_utf8_lossy(&room.0).into_owned();
-            if is_whole {
-                text
-            } else {
-                text.trim_end_matches(char::REPLACEMENT_CHARACTER).to_owned() + "…"
-            }
-        }
+        _ => written(value, LONGEST),
     }
+}
+
+/// A value as JSON, as far as there is room: as many letters as are kept, whatever they are.
+fn written(value: &Value, letters: usize) -> String {
+    let mut room = Room { taken: Vec::new(), bytes: letters * char::MAX.len_utf8() + 1 };
+    let is_whole = serde_json::to_writer(&mut room, &Written(value)).is_ok();
+    let text = String::from_utf8_lossy(&room.taken);
+    if is_whole {
+        return text.into_owned();
+    }
+    let mut text = text.trim_end_matches(char::REPLACEMENT_CHARACTER).to_owned();
+    text.push(CUT);
+    text
 }
 
 /// A value as JSON, in which NaN and the infinite ones are texts, because it has no such numbers.
@@ -179,14 +202,17 @@ impl Serialize for Written<'_> {
     }
 }
 
-/// Takes what is written until it is full: as many letters as are kept, whatever they are.
-struct Room(Vec<u8>);
+/// Takes what is written until it is full.
+struct Room {
+    taken: Vec<u8>,
+    bytes: usize,
+}
 
 impl Write for Room {
     fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
-        let most = (LONGEST * char::MAX.len_utf8() + 1).saturating_sub(self.0.len());
+        let most = self.bytes.saturating_sub(self.taken.len());
         let taken = bytes.get(..most).unwrap_or(bytes);
-        self.0.extend_from_slice(taken);
+        self.taken.extend_from_slice(taken);
         Ok(taken.len())
     }
 
@@ -212,10 +238,10 @@ fn number_of(number: f64) -> Json {
     }
 }
 
-fn cut(mut text: String) -> String {
-    if let Some((end, _)) = text.char_indices().nth(LONGEST) {
+fn cut(mut text: String, most: usize) -> String {
+    if let Some((end, _)) = text.char_indices().nth(most) {
         text.truncate(end);
-        text.push('…');
+        text.push(CUT);
     }
     text
 }

@@ -147,6 +147,14 @@ pub struct SecretWanted {
     pub optional: bool,
 }
 
+/// What must not be seen of such a Secret. Who is asked, and about whom, stands in it beside the keys; to hide that would make
+/// messages unreadable.
+pub fn hidden(secret: &BTreeMap<String, String>) -> impl Iterator<Item = &String> {
+    const OPEN: [&str; 4] = ["address", "region", "org", "account-id"];
+    let is_open = |name: &str| OPEN.contains(&name) || name.starts_with("base-url");
+    secret.iter().filter(move |(name, _)| !is_open(name)).map(|(_, value)| value)
+}
+
 /// Where a Secret is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum SecretPlace {

@@ -8,6 +8,8 @@ use serde_json::json;
 use windlass_analysis::attend::{Answered, News, attend};
 use windlass_analysis::expression::Value;
 use windlass_analysis::gauge::{Measured, Reading, RunIdentity};
+use windlass_analysis::measurement::measurement;
+use windlass_analysis::rules;
 use windlass_api::analysis::{AnalysisRunSpec, AnalysisRunStatus};
 
 fn at(seconds: i64) -> Timestamp {
@@ -24,12 +26,19 @@ fn spec() -> AnalysisRunSpec {
 
 fn bad(asked_at: Timestamp, answered_at: Timestamp) -> Answered {
     let measured = Measured { value: Value::Float(0.9), metadata: BTreeMap::new() };
-    let answer = Reading::Value(measured).into();
-    Answered { metric: "errors".to_owned(), number: 0, asked_at, answered_at, answer }
+    let conditions = rules::read(&spec().metrics, &[], &[]).unwrap().remove(0).conditions;
+    let made = measurement(Reading::Value(measured).into(), &conditions, answered_at).unwrap();
+    Answered { metric: "errors".to_owned(), number: 0, asked_at, made }
 }
 
 fn looked(status: &AnalysisRunStatus, answers: &[Answered], now: Timestamp) -> AnalysisRunStatus {
-    let news = News { answers, asked: &BTreeSet::new(), over: &|_| false, obstacle: &|_| None };
+    let news = News {
+        answers,
+        asked: &BTreeSet::new(),
+        over: &|_| false,
+        obstacle: &|_| None,
+        troubles: &BTreeMap::new(),
+    };
     attend(&RunIdentity::default(), &spec(), status, news, now).status
 }
 

@@ -8,17 +8,20 @@ use serde_json::json;
 use windlass_analysis::attend::{Answered, Attended, News, attend};
 use windlass_analysis::expression::Value;
 use windlass_analysis::gauge::{About, Answer, Measured, Owner, Reading, RunIdentity};
+use windlass_analysis::measurement::measurement;
+use windlass_analysis::rules::Conditions;
 use windlass_api::analysis::{AnalysisRunSpec, AnalysisRunStatus, Metric, Phase};
 
 /// A run under test: what is stored of it, what is on its way, and the time.
 struct Run {
     spec: AnalysisRunSpec,
     status: AnalysisRunStatus,
-    open: BTreeMap<String, (Timestamp, u32)>,
+    open: BTreeMap<String, (Timestamp, u32, Conditions)>,
     answers: Vec<Answered>,
     now: Timestamp,
     job_is_over: bool,
     obstacle: Option<String>,
+    troubles: BTreeMap<String, String>,
 }
 
 fn run(spec: serde_json::Value) -> Run {
@@ -30,6 +33,7 @@ fn run(spec: serde_json::Value) -> Run {
         now: Timestamp::from_second(1_800_000_000).unwrap(),
         job_is_over: false,
         obstacle: None,
+        troubles: BTreeMap::new(),
     }
 }
 
@@ -50,24 +54,34 @@ impl Run {
         let asked: BTreeSet<String> = self.open.keys().cloned().collect();
         let over = |_: &BTreeMap<String, String>| self.job_is_over;
         let obstacle = |_: &Metric| self.obstacle.clone();
-        let news = News { answers: &self.answers, asked: &asked, over: &over, obstacle: &obstacle };
+        let news = News {
+            answers: &self.answers,
+            asked: &asked,
+            over: &over,
+            obstacle: &obstacle,
+            troubles: &self.troubles,
+        };
         let attended = attend(&identity, &self.spec, &self.status, news, self.now);
-        if attended.status != self.status {
-            // Stored first, then looked at again, as the controller does.
-            self.status = attended.status.clone();
-            self.answers.clear();
-            return self.look();
-        }
         for ask in &attended.ask {
-            self.open.insert(ask.metric.name.clone(), (self.now, ask.number));
+            let asked = (self.now, ask.number, ask.conditions.clone());
+            self.open.insert(ask.metric.name.clone(), asked);
+        }
+        if attended.status != self.status {
+            // Asked first, then stored, then looked at again, as the controller does.
+            self.status = attended.status;
+            self.answers.clear();
+            let mut again = self.look();
+            again.ask.splice(0..0, attended.ask);
+            return again;
         }
         attended
     }
 
     fn answer(&mut self, metric: &str, reading: Reading) {
-        let (asked_at, number) = self.open.remove(metric).unwrap();
-        let (metric, answered_at, answer) = (metric.to_owned(), self.now, Answer::from(reading));
-        self.answers.push(Answered { metric, number, asked_at, answered_at, answer });
+        let (asked_at, number, conditions) = self.open.remove(metric).unwrap();
+        if let Ok(made) = measurement(Answer::from(reading), &conditions, self.now) {
+            self.answers.push(Answered { metric: metric.to_owned(), number, asked_at, made });
+        }
     }
 
     /// What is asked now, after letting so much time pass.
@@ -207,9 +221,26 @@ fn a_run_whose_arguments_cannot_be_resolved_says_so_in_the_words_that_users_know
 fn a_run_that_stands_alone_has_no_pods_to_ask_for() {
     let mut run = run(json!({"metrics": [metric("lag", &json!({"forEachPod": {}}))]}));
     assert!(run.look().ask.is_empty());
-    let told = "Analysis spec invalid: spec.metrics[0].forEachPod: the run belongs to no rollout, so there are \
-                no pods to ask for";
+    let told = "Analysis spec invalid: spec.metrics[0].forEachPod: the run belongs to no rollout, so there is \
+                no workload and no pod to look at";
     assert_eq!((run.status.phase, run.status.message.as_str()), (Phase::Error, told));
+}
+
+#[test]
+fn a_run_that_stands_alone_does_not_find_that_nobody_is_healthy() {
+    let of = |expression: &str| {
+        let mut run = run(json!({"metrics": [{"name": "calm", "provider": {"kubernetes": {
+            "expression": expression, "object": {"apiVersion": "v1", "kind": "ConfigMap", "name": "a"},
+        }}}]}));
+        run.look();
+        run.status.phase
+    };
+    for expression in
+        ["updated.all(it, it.ready)", "pods.size() == 0", "workload == null", "stable == target"]
+    {
+        assert_eq!(of(expression), Phase::Error, "{expression}");
+    }
+    assert_eq!(of("object.data.updated == 'pods'"), Phase::Running);
 }
 
 #[test]
@@ -232,7 +263,7 @@ fn a_measurement_that_takes_longer_is_asked_after_when_its_time_comes_or_it_is_t
     let at = run.now + SignedDuration::from_secs(30);
     run.answer("smoke", Reading::Later { at, metadata: metadata.clone() });
     let waits = run.look();
-    assert_eq!((waits.ask, waits.wake), (Vec::new(), Some(at)));
+    assert_eq!((waits.ask.len(), waits.wake), (0, Some(at)));
     run.job_is_over = true;
     run.now += SignedDuration::from_secs(2);
     let resumed = run.look();
@@ -269,6 +300,55 @@ fn a_measurement_that_was_begun_while_its_run_came_to_an_end_is_ended_too() {
     let ask = run.look().ask;
     assert_eq!(ask.len(), 1);
     assert_eq!((ask[0].metric.name.as_str(), &ask[0].about), ("smoke", &About::Ended { metadata }));
+}
+
+#[test]
+fn a_measurement_that_was_begun_while_its_metric_came_to_an_end_is_ended_though_others_go_on() {
+    let smoke = |name| json!({"name": name, "provider": {"job": {"spec": {"template": {"spec": {}}}}}});
+    let mut run = run(json!({"metrics": [metric("errors", &json!({})), smoke("late"), smoke("slow")]}));
+    run.look();
+    let metadata = |name: &str| BTreeMap::from([("job-name".to_owned(), format!("{name}.1"))]);
+    let at = run.now + SignedDuration::from_secs(30);
+    run.answer("slow", Reading::Later { at, metadata: metadata("slow") });
+    run.answer("errors", value(0.5));
+    let ended = run.look().ask;
+    assert_eq!(ended.iter().map(|ask| ask.metric.name.as_str()).collect::<Vec<_>>(), ["slow"]);
+    assert_eq!(run.status.phase, Phase::Running, "the slow one is being ended");
+    run.answer("late", Reading::Later { at, metadata: metadata("late") });
+    let ended = run.look().ask;
+    assert_eq!((ended[0].metric.name.as_str(), ended.len()), ("late", 1));
+    assert_eq!(ended[0].about, About::Ended { metadata: metadata("late") });
+}
+
+#[test]
+fn a_run_that_is_edited_into_nonsense_ends_what_it_has_begun() {
+    let smoke = json!({"name": "smoke", "provider": {"job": {"spec": {"template": {"spec": {}}}}}});
+    let mut run = run(json!({"metrics": [smoke]}));
+    run.look();
+    let metadata = BTreeMap::from([("job-name".to_owned(), "smoke.1".to_owned())]);
+    run.answer("smoke", Reading::Later { at: run.now, metadata: metadata.clone() });
+    run.look();
+    run.open.clear();
+    run.spec.metrics[0].interval = Some("often".to_owned());
+    let ended = run.look().ask;
+    assert_eq!(run.status.phase, Phase::Error);
+    assert_eq!((ended.len(), &ended[0].about), (1, &About::Ended { metadata }));
+}
+
+#[test]
+fn what_keeps_a_metric_from_being_asked_is_told_until_it_is_answered() {
+    let mut run = run(json!({"metrics": [metric("errors", &json!({}))]}));
+    run.look();
+    run.troubles.insert("errors".to_owned(), "the webhook is down".to_owned());
+    run.look();
+    assert_eq!(run.status.metric_results[0].message, "the webhook is down");
+    run.answer("errors", Reading::NotAsked("the webhook is down".to_owned()));
+    assert_eq!(run.look().ask.len(), 1, "it is asked again");
+    assert_eq!(run.status.metric_results[0].message, "the webhook is down");
+    run.troubles.clear();
+    run.answer("errors", value(0.01));
+    run.look();
+    assert_eq!(run.status.metric_results[0].message, "");
 }
 
 #[test]

@@ -199,7 +199,8 @@ fn a_metric_for_each_pod_has_pods_to_ask_for_wherever_a_step_waits_for_it() {
     let known = templates(&[("lag", json!({"metrics": [metric]}))]);
     let at = |standing| composed(json!({"templates": [{"templateName": "lag"}]}), &known, standing);
     let before_any = at(Standing::AtStep { has_pods: false }).unwrap_err();
-    let told = "metric \"lag\" has forEachPod, but no pod is updated at this step: put a setWeight before it";
+    let told =
+        "metric \"lag\" looks at updated pods, and there are none at this step: put a setWeight before it";
     assert_eq!(before_any, [told]);
     assert!(at(AT_STEP).is_ok() && at(Standing::BesideSteps).is_ok());
 }

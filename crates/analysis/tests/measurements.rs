@@ -6,16 +6,16 @@ use std::collections::BTreeMap;
 use jiff::{SignedDuration, Timestamp};
 use serde_json::json;
 use windlass_analysis::expression::Value;
-use windlass_analysis::gauge::{About, Answer, Filled, Measured, Question, Reading, RunIdentity, Subject};
-use windlass_analysis::measurement::{measurement, shown};
+use windlass_analysis::gauge::{
+    About, Answer, Filled, Measured, OfPod, Question, Reading, RunIdentity, Subject,
+};
+use windlass_analysis::measurement::{measurement, of_pod, shown};
 use windlass_analysis::redact::Redactor;
 use windlass_analysis::rules::{self, Conditions};
 use windlass_api::analysis::{Argument, ForEachPod, Measurement, Metric, Phase};
 
-const STARTED: Timestamp = Timestamp::UNIX_EPOCH;
-
 fn now() -> Timestamp {
-    STARTED + SignedDuration::from_secs(2)
+    Timestamp::UNIX_EPOCH + SignedDuration::from_secs(2)
 }
 
 fn conditions(success: Option<&str>, failure: Option<&str>) -> Conditions {
@@ -53,6 +53,7 @@ fn question(provider: serde_json::Value, pods: Option<&[&str]>) -> Question {
             stable: "a".to_owned(),
             updated: pods.iter().map(|pod| (*pod).to_owned()).collect(),
         }),
+        conditions: Conditions::default(),
     }
 }
 
@@ -106,7 +107,10 @@ fn a_question_that_cannot_be_filled_says_why() {
             question(ordinal, Some(&["web-x7k2p"])),
             "{{pod.ordinal}} in metric \"lag\" has no value: pod \"web-x7k2p\" does not end in a number; use {{pod.name}}",
         ),
-        (question(pod, Some(&[])), "metric \"lag\" has forEachPod, but no pod is on the wanted revision yet"),
+        (
+            question(pod, Some(&[])),
+            "metric \"lag\" looks at updated pods, and no pod is on the wanted revision yet",
+        ),
         (
             lonely,
             "metric \"lag\" has forEachPod, but the run belongs to no rollout, so there are no pods to ask for",
@@ -151,8 +155,8 @@ fn value(json: serde_json::Value) -> Reading {
     Reading::Value(Measured { value: Value::from(json), metadata })
 }
 
-fn made(reading: Reading, conditions: &Conditions, started: Timestamp, now: Timestamp) -> Measurement {
-    measurement(&reading.into(), conditions, started, now).unwrap()
+fn made(reading: Reading, conditions: &Conditions) -> Measurement {
+    measurement(reading.into(), conditions, now()).unwrap()
 }
 
 #[test]
@@ -160,7 +164,7 @@ fn a_value_is_judged_as_it_is_and_shown_without_secrets() {
     let conditions = conditions(Some("asFloat(result.usage) < 5 && result.role == \"primary\""), None);
     let secrets = Redactor::new(["us", "primary", "1"]);
     let answer = Answer { reading: value(json!({"usage": "1.5", "role": "primary"})), secrets };
-    let shown = measurement(&answer, &conditions, STARTED, now()).unwrap();
+    let shown = measurement(answer, &conditions, now()).unwrap();
     assert_eq!((shown.phase, shown.message.as_str()), (Phase::Successful, ""));
     assert_eq!(shown.value, r#"{"role":"*****","*****age":"*****.5"}"#);
 }
@@ -169,61 +173,67 @@ fn a_value_is_judged_as_it_is_and_shown_without_secrets() {
 fn no_half_of_a_secret_is_left_where_a_text_is_cut() {
     let text = format!("{}0123456789", "x".repeat(4090));
     let answer = Answer { reading: Reading::Error(text), secrets: Redactor::new(["0123456789"]) };
-    let shown = measurement(&answer, &Conditions::default(), STARTED, now()).unwrap();
+    let shown = measurement(answer, &Conditions::default(), now()).unwrap();
     assert!(!shown.message.contains('0'), "{}", shown.message);
 }
 
 #[test]
 fn what_was_not_asked_is_no_measurement() {
     let answer = Answer::from(Reading::NotAsked("the API server does not answer".to_owned()));
-    assert_eq!(measurement(&answer, &Conditions::default(), STARTED, now()), None);
+    let why = measurement(answer, &Conditions::default(), now()).unwrap_err();
+    assert_eq!(why, "the API server does not answer");
 }
 
 #[test]
 fn a_reading_becomes_a_measurement() {
     let below_5 = conditions(Some("result < 5"), None);
-    let good = made(value(json!(1.5)), &below_5, STARTED, now());
+    let good = made(value(json!(1.5)), &below_5);
     assert_eq!(
         good,
         Measurement {
             phase: Phase::Successful,
             message: String::new(),
-            started_at: Some(STARTED),
+            started_at: None,
             finished_at: Some(now()),
             value: "1.5".to_owned(),
             metadata: BTreeMap::from([("warnings".to_owned(), "slow".to_owned())]),
             resume_at: None,
         }
     );
-    let bad = made(value(json!(9)), &below_5, STARTED, now());
+    let bad = made(value(json!(9)), &below_5);
     assert_eq!((bad.phase, bad.value.as_str()), (Phase::Failed, "9"));
     assert_eq!(bad.message, "successCondition \"result < 5\" is false");
-    let error = made(Reading::Error("nobody there".to_owned()), &below_5, STARTED, now());
+    let error = made(Reading::Error("nobody there".to_owned()), &below_5);
     assert_eq!((error.phase, error.message.as_str()), (Phase::Error, "nobody there"));
     assert_eq!((error.value.as_str(), error.finished_at), ("", Some(now())));
     let metadata = BTreeMap::from([("job-name".to_owned(), "a".to_owned())]);
     let at = now() + SignedDuration::from_secs(5);
-    let later = made(Reading::Later { at, metadata: metadata.clone() }, &below_5, STARTED, now());
+    let later = made(Reading::Later { at, metadata: metadata.clone() }, &below_5);
     assert_eq!((later.phase, later.finished_at, later.resume_at), (Phase::Running, None, Some(at)));
     assert_eq!(later.metadata, metadata);
     let said = Reading::Verdict { phase: Phase::Inconclusive, message: "no image".to_owned(), metadata };
-    let verdict = made(said, &below_5, STARTED, now());
+    let verdict = made(said, &below_5);
     assert_eq!((verdict.phase, verdict.message.as_str()), (Phase::Inconclusive, "no image"));
 }
 
 #[test]
 fn a_long_value_is_cut() {
-    let long = made(value(json!("x".repeat(10_000))), &Conditions::default(), STARTED, now());
+    let long = made(value(json!("x".repeat(10_000))), &Conditions::default());
     assert_eq!(long.value.chars().count(), 4097);
 }
 
 /// Pods with a number, or an error where there is none.
-fn pods(all: &[(&str, Option<f64>)]) -> Reading {
+fn pods(all: &[(&str, Option<f64>)], conditions: &Conditions) -> Reading {
     let one = |(pod, value): &(&str, Option<f64>)| {
         let value = value.map(Value::Float).ok_or_else(|| "connection refused".to_owned());
-        ((*pod).to_owned(), value)
+        ((*pod).to_owned(), judged(pod, value, conditions))
     };
     Reading::PerPod(all.iter().map(one).collect())
+}
+
+fn judged(pod: &str, value: Result<Value, String>, conditions: &Conditions) -> OfPod {
+    let metadata = BTreeMap::from([("query".to_owned(), format!("lag of {pod}"))]);
+    of_pod(pod, value.map(|value| Measured { value, metadata }), conditions, now())
 }
 
 #[test]
@@ -258,7 +268,7 @@ fn the_worst_pod_decides_and_is_named() {
         (vec![], Phase::Error, "there is no pod to ask for", ""),
     ];
     for (all, phase, message, value) in rows {
-        let made = made(pods(&all), &both, STARTED, now());
+        let made = made(pods(&all, &both), &both);
         assert_eq!((made.phase, made.message.as_str(), made.value.as_str()), (phase, message, value));
     }
 }
@@ -274,11 +284,12 @@ fn a_condition_may_name_the_pod_whose_value_it_judges() {
     let conditions = rules::read(&[metric], &[], &[]).unwrap().remove(0).conditions;
     let of_all = Value::from(json!({"db-0": 1, "db-1": 5.5, "db-2": 9}));
     let reading = |pods: &[&str]| {
-        Reading::PerPod(pods.iter().map(|pod| ((*pod).to_owned(), Ok(of_all.clone()))).collect())
+        let one = |pod: &&str| ((*pod).to_owned(), judged(pod, Ok(of_all.clone()), &conditions));
+        Reading::PerPod(pods.iter().map(one).collect())
     };
-    let good = made(reading(&["db-0", "db-1"]), &conditions, STARTED, now());
+    let good = made(reading(&["db-0", "db-1"]), &conditions);
     assert_eq!((good.phase, good.message.as_str()), (Phase::Successful, ""));
-    let bad = made(reading(&["db-0", "db-2"]), &conditions, STARTED, now());
+    let bad = made(reading(&["db-0", "db-2"]), &conditions);
     assert_eq!(bad.phase, Phase::Failed);
     let told = r#"successCondition "result[\"db-2\"] < 5 + 2" is false"#;
     assert!(bad.message.starts_with("pod db-2 has value") && bad.message.ends_with(told), "{}", bad.message);
@@ -292,8 +303,39 @@ fn of_many_pods_only_some_are_named() {
         .enumerate()
         .map(|(at, pod)| (pod.as_str(), Some(if at < 12 { 20.0 } else { 1.0 })))
         .collect();
-    let made = made(pods(&all), &conditions(Some("result < 5"), None), STARTED, now());
+    let below_5 = conditions(Some("result < 5"), None);
+    let made = made(pods(&all, &below_5), &below_5);
     assert!(made.message.ends_with("db-0007, db-0008 and 3 more"), "{}", made.message);
     let value: BTreeMap<String, f64> = serde_json::from_str(&made.value).unwrap();
     assert_eq!(value.len(), 12);
+    assert_eq!(made.metadata["query"], "lag of db-0000");
+}
+
+#[test]
+fn of_the_large_values_of_many_pods_little_is_kept() {
+    let page = "# HELP lag\nlag 1\n".repeat(50_000);
+    let long = conditions(Some("len(result) > 100000"), None);
+    let one = |number: usize| {
+        let pod = format!("db-{number}");
+        (pod.clone(), judged(&pod, Ok(Value::Text(page.clone())), &long))
+    };
+    let all: BTreeMap<String, OfPod> = (0..100).map(one).collect();
+    let kept = |of: &OfPod| of.value.as_ref().unwrap().to_string().len();
+    assert!(all.values().map(kept).max() < Some(9_000));
+    let made = made(Reading::PerPod(all), &long);
+    assert_eq!((made.phase, made.value.chars().count()), (Phase::Successful, 4097));
+}
+
+#[test]
+fn what_a_provider_needs_to_know_its_measurement_again_stays_as_it_is() {
+    let needed = BTreeMap::from([("job-name".to_owned(), "1-2-3.postgres-smoke.1".to_owned())]);
+    let later = Reading::Later { at: now(), metadata: needed.clone() };
+    let over =
+        Reading::Verdict { phase: Phase::Failed, message: "postgres".to_owned(), metadata: needed.clone() };
+    for reading in [later, over] {
+        let answer = Answer { reading, secrets: Redactor::new(["postgres", "1"]) };
+        let made = measurement(answer, &Conditions::default(), now()).unwrap();
+        assert_eq!(made.metadata, needed);
+        assert!(!made.message.contains("postgres"), "{}", made.message);
+    }
 }

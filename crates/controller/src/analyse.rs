@@ -9,6 +9,7 @@ use kube::Resource;
 use tokio::time::Instant;
 use windlass_analysis::attend::{Answered, Ask, Attended, News, attend};
 use windlass_analysis::gauge::{Owner, Question, RunIdentity, Subject, Whom};
+use windlass_analysis::measurement::measurement;
 use windlass_api::analysis::{AnalysisRun, AnalysisRunStatus, Metric, MetricResult, Phase};
 use windlass_api::rollout_plugin::RolloutPlugin;
 use windlass_api::{EventKind, EventText, Front};
@@ -18,7 +19,7 @@ use crate::asked::Standing;
 use crate::cache::{Index, Job, Key, controller};
 use crate::context::Context;
 use crate::doubt::Object;
-use crate::job::JOB_NAME;
+use crate::job::{self, JOB_NAME};
 use crate::reconcile::{SETTLE, WRITES_IN_A_ROW, instant, tell};
 use crate::writer::WriteError;
 
@@ -106,7 +107,7 @@ enum Looked {
 async fn look_once(context: &Context, key: &Key, run: &Arc<AnalysisRun>) -> Result<Looked, WriteError> {
     let now = context.clock.now();
     let uid = run.metadata.uid.clone().unwrap_or_default();
-    let Standing { busy, answers, wake: rested } = context.asked.of(key, &uid, Instant::now());
+    let Standing { busy, answers, wake: rested, troubles } = context.asked.of(key, &uid, Instant::now());
     let stored = run.status.clone().unwrap_or_default();
     let began = stored.started_at.unwrap_or_else(|| context.asked.began(key, &uid, now));
     let before = AnalysisRunStatus { started_at: Some(began), ..stored.clone() };
@@ -119,7 +120,8 @@ async fn look_once(context: &Context, key: &Key, run: &Arc<AnalysisRun>) -> Resu
     };
     let whom = LazyLock::new(|| subject(&context.caches.read(), run));
     let obstacle = |metric: &Metric| whom.obstacle(metric);
-    let news = News { answers: &answers, asked: &busy, over: &over, obstacle: &obstacle };
+    let news =
+        News { answers: &answers, asked: &busy, over: &over, obstacle: &obstacle, troubles: &troubles };
     let Attended { status, ask, wake, expired } = attend(&identity, &run.spec, &before, news, now);
     if expired {
         tracing::info!(namespace = key.namespace, run = key.name, "its time is over: deleted");
@@ -140,7 +142,7 @@ async fn look_once(context: &Context, key: &Key, run: &Arc<AnalysisRun>) -> Resu
     }
     if run.status.as_ref() != Some(&status) {
         let _place = context.room.acquire().await;
-        store(context, run, &stored, status, now).await?;
+        store(context, &identity, run, &stored, status, now).await?;
         context.asked.stored(key, &answers);
         return Ok(Looked::Wrote);
     }
@@ -158,6 +160,7 @@ fn has_only_begun(status: &AnalysisRunStatus) -> bool {
 /// Events first, as for rollouts: a crash in between tells them again under the same name.
 async fn store(
     context: &Context,
+    identity: &RunIdentity,
     run: &AnalysisRun,
     before: &AnalysisRunStatus,
     status: AnalysisRunStatus,
@@ -175,7 +178,7 @@ async fn store(
         text = status.message,
         "analysis"
     );
-    let forgotten = forgotten_jobs(before, &status);
+    let forgotten = forgotten_jobs(identity, before, &status);
     let answer = context.writer.run_status(run, status).await?;
     context.take_in(&answer);
     for job in forgotten {
@@ -187,11 +190,17 @@ async fn store(
     Ok(())
 }
 
-/// The Jobs of measurements that are not kept any more.
-fn forgotten_jobs(before: &AnalysisRunStatus, now: &AnalysisRunStatus) -> BTreeSet<String> {
+/// The Jobs of measurements that are not kept any more. Others may have written the status: what is none of the run's is left
+/// alone.
+fn forgotten_jobs(
+    run: &RunIdentity,
+    before: &AnalysisRunStatus,
+    now: &AnalysisRunStatus,
+) -> BTreeSet<String> {
     let jobs = |status: &AnalysisRunStatus| -> BTreeSet<String> {
         let measurements = status.metric_results.iter().flat_map(|result| &result.measurements);
-        measurements.filter_map(|measurement| measurement.metadata.get(JOB_NAME).cloned()).collect()
+        let names = measurements.filter_map(|measurement| measurement.metadata.get(JOB_NAME));
+        names.filter(|name| job::check(run, name).is_ok()).cloned().collect()
     };
     jobs(before).difference(&jobs(now)).cloned().collect()
 }
@@ -258,18 +267,28 @@ fn put(
     identity: &RunIdentity,
     run: &AnalysisRun,
     subject: Option<Subject>,
-    Ask { metric, number, about }: Ask,
+    Ask { metric, number, about, conditions }: Ask,
     now: Timestamp,
 ) {
     let name = metric.name.clone();
-    let question =
-        Question { run: identity.clone(), metric, arguments: run.spec.args.clone(), number, about, subject };
+    let question = Question {
+        run: identity.clone(),
+        metric,
+        arguments: run.spec.args.clone(),
+        number,
+        about,
+        subject,
+        conditions: conditions.clone(),
+    };
     context.asked.ask(key, &identity.uid, &name, now);
     let (asked, queue, clock) = context.channel();
     let (key, uid) = (key.clone(), identity.uid.clone());
     let answered = move |answer| {
-        let answer = Answered { metric: name, number, asked_at: now, answered_at: clock.now(), answer };
-        asked.answer(&key, &uid, answer);
+        // Judged at once: an answer may be large, and what is made of it is not.
+        match measurement(answer, &conditions, clock.now()) {
+            Ok(made) => asked.answer(&key, &uid, Answered { metric: name, number, asked_at: now, made }),
+            Err(why) => asked.not_asked(&key, &uid, &name, now, why),
+        }
         queue.add_all([Job::Analysis(key)]);
     };
     context.gauge.ask(question, Box::new(answered));

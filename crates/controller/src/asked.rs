@@ -7,10 +7,12 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 use jiff::Timestamp;
 use tokio::time::Instant;
 use windlass_analysis::attend::Answered;
-use windlass_analysis::gauge::Reading;
 
 use crate::cache::Key;
 use crate::retry;
+
+/// From so many times in a row on it is told that a metric cannot be asked: before, it passes by itself most often.
+const TOLD: u32 = 3;
 
 /// Questions and answers, by run.
 #[derive(Default)]
@@ -25,8 +27,19 @@ struct Talk {
     /// When each metric was asked whose answer is on its way.
     open: BTreeMap<String, Timestamp>,
     answers: Vec<Answered>,
-    /// Metrics that could not be asked: how often in a row, and when they are asked again.
-    resting: BTreeMap<String, (u32, Instant)>,
+    /// Metrics that could not be asked.
+    resting: BTreeMap<String, Resting>,
+}
+
+/// A metric that could not be asked.
+#[derive(Clone, Debug)]
+struct Resting {
+    /// How often in a row.
+    failures: u32,
+    /// When it is asked again.
+    until: Instant,
+    /// What was in the way.
+    why: String,
 }
 
 impl Talk {
@@ -45,6 +58,8 @@ pub(crate) struct Standing {
     pub(crate) answers: Vec<Answered>,
     /// When one that could not be asked is asked again.
     pub(crate) wake: Option<Instant>,
+    /// What keeps metrics from being asked, again and again.
+    pub(crate) troubles: BTreeMap<String, String>,
 }
 
 impl Asked {
@@ -56,11 +71,13 @@ impl Asked {
     pub(crate) fn of(&self, key: &Key, uid: &str, now: Instant) -> Standing {
         let talks = self.talks();
         let Some(talk) = talks.get(key).filter(|talk| talk.uid == uid) else { return Standing::default() };
-        let resting = talk.resting.iter().filter(|(_, (_, until))| *until > now);
+        let resting = talk.resting.iter().filter(|(_, it)| it.until > now);
+        let troubles = talk.resting.iter().filter(|(_, it)| it.failures >= TOLD);
         Standing {
             busy: talk.open.keys().chain(resting.clone().map(|(metric, _)| metric)).cloned().collect(),
             answers: talk.answers.clone(),
-            wake: resting.map(|(_, (_, until))| *until).min(),
+            wake: resting.map(|(_, it)| it.until).min(),
+            troubles: troubles.map(|(metric, it)| (metric.clone(), it.why.clone())).collect(),
         }
     }
 
@@ -82,24 +99,33 @@ impl Asked {
         change(talk)
     }
 
-    /// An answer came. One to a run that is gone is nobody's, and so is one to a question that was given up meanwhile.
+    /// An answer came.
     pub(crate) fn answer(&self, key: &Key, uid: &str, answer: Answered) {
-        let mut talks = self.talks();
-        let Some(talk) = talks.get_mut(key).filter(|talk| talk.uid == uid) else { return };
-        if talk.open.get(&answer.metric) != Some(&answer.asked_at) {
-            return;
-        }
-        talk.open.remove(&answer.metric);
-        if let Reading::NotAsked(why) = &answer.answer.reading {
-            let failures =
-                talk.resting.get(&answer.metric).map_or(0, |(failures, _)| *failures).saturating_add(1);
-            tracing::debug!(run = %key, metric = answer.metric, why, failures, "not asked; trying again");
-            let wait = retry::wait(&(key, &answer.metric), failures);
-            talk.resting.insert(answer.metric, (failures, Instant::now() + wait));
-        } else {
+        self.closed(key, uid, &answer.metric.clone(), answer.asked_at, |talk| {
             talk.resting.remove(&answer.metric);
             talk.answers.push(answer);
+        });
+    }
+
+    /// Nobody could be asked: it is tried again, later and later.
+    pub(crate) fn not_asked(&self, key: &Key, uid: &str, metric: &str, asked_at: Timestamp, why: String) {
+        self.closed(key, uid, metric, asked_at, |talk| {
+            let failures = talk.resting.get(metric).map_or(0, |it| it.failures).saturating_add(1);
+            tracing::debug!(run = %key, metric, why, failures, "not asked; trying again");
+            let until = Instant::now() + retry::wait(&(key, metric), failures);
+            talk.resting.insert(metric.to_owned(), Resting { failures, until, why });
+        });
+    }
+
+    /// A question is not open any more. One of a run that is gone is nobody's, and so is one that was given up meanwhile.
+    fn closed(&self, key: &Key, uid: &str, metric: &str, asked_at: Timestamp, then: impl FnOnce(&mut Talk)) {
+        let mut talks = self.talks();
+        let Some(talk) = talks.get_mut(key).filter(|talk| talk.uid == uid) else { return };
+        if talk.open.get(metric) != Some(&asked_at) {
+            return;
         }
+        talk.open.remove(metric);
+        then(talk);
     }
 
     /// These answers are stored, and with them that the run has begun.
@@ -107,7 +133,7 @@ impl Asked {
         let mut talks = self.talks();
         if let Some(talk) = talks.get_mut(key) {
             talk.began = None;
-            talk.answers.retain(|answer| !answers.contains(answer));
+            talk.answers.retain(|answer| !answers.iter().any(|stored| stored.is(answer)));
             if talk.is_over() {
                 talks.remove(key);
             }
@@ -126,7 +152,7 @@ impl Asked {
 
 #[cfg(test)]
 mod tests {
-    use windlass_analysis::gauge::Measured;
+    use windlass_api::analysis::{Measurement, Phase};
 
     use super::*;
 
@@ -136,14 +162,9 @@ mod tests {
         Key { namespace: "data".to_owned(), name: "run".to_owned() }
     }
 
-    fn answered(asked_at: Timestamp, reading: Reading) -> Answered {
-        let (metric, answer) = ("errors".to_owned(), reading.into());
-        Answered { metric, number: 0, asked_at, answered_at: asked_at, answer }
-    }
-
-    fn value() -> Reading {
-        let value = windlass_analysis::expression::Value::Float(0.5);
-        Reading::Value(Measured { value, metadata: BTreeMap::new() })
+    fn answered(asked_at: Timestamp) -> Answered {
+        let made = Measurement { phase: Phase::Successful, ..Measurement::default() };
+        Answered { metric: "errors".to_owned(), number: 0, asked_at, made }
     }
 
     #[test]
@@ -152,31 +173,49 @@ mod tests {
         asked.ask(&key(), UID, "errors", first);
         asked.forget_all();
         asked.ask(&key(), UID, "errors", second);
-        asked.answer(&key(), UID, answered(first, value()));
+        asked.answer(&key(), UID, answered(first));
         let standing = asked.of(&key(), UID, Instant::now());
         assert!(standing.answers.is_empty() && standing.busy.contains("errors"));
-        asked.answer(&key(), UID, answered(second, value()));
+        asked.answer(&key(), UID, answered(second));
         assert_eq!(asked.of(&key(), UID, Instant::now()).answers.len(), 1);
     }
 
     #[test]
-    fn what_could_not_be_asked_is_asked_again_later_and_later_and_counts_as_nothing() {
+    fn what_is_stored_is_forgotten_and_nothing_else() {
+        let asked = Asked::default();
+        let (first, second) = (Timestamp::UNIX_EPOCH, Timestamp::MAX);
+        asked.ask(&key(), UID, "errors", first);
+        asked.answer(&key(), UID, answered(first));
+        let stored = asked.of(&key(), UID, Instant::now()).answers;
+        asked.ask(&key(), UID, "errors", second);
+        asked.answer(&key(), UID, answered(second));
+        asked.stored(&key(), &stored);
+        let left = asked.of(&key(), UID, Instant::now()).answers;
+        assert_eq!(left.iter().map(|answer| answer.asked_at).collect::<Vec<_>>(), [second]);
+        asked.stored(&key(), &left);
+        assert!(asked.talks().is_empty());
+    }
+
+    #[test]
+    fn what_could_not_be_asked_is_asked_again_later_and_later_and_is_told_when_that_goes_on() {
         let asked = Asked::default();
         let mut longest = std::time::Duration::ZERO;
-        for _ in 0..8 {
+        for turn in 1..=8 {
             asked.ask(&key(), UID, "errors", Timestamp::UNIX_EPOCH);
             let now = Instant::now();
-            asked.answer(&key(), UID, answered(Timestamp::UNIX_EPOCH, Reading::NotAsked("busy".to_owned())));
+            asked.not_asked(&key(), UID, "errors", Timestamp::UNIX_EPOCH, "the webhook is down".to_owned());
             let standing = asked.of(&key(), UID, now);
             assert!(standing.answers.is_empty() && standing.busy.contains("errors"));
+            assert_eq!(standing.troubles.get("errors").is_some(), turn >= TOLD, "{turn}");
             let wait = standing.wake.map(|wake| wake.duration_since(now)).unwrap_or_default();
             assert!(wait > longest / 2, "{wait:?} after {longest:?}");
             longest = longest.max(wait);
         }
-        assert!(asked.of(&key(), UID, Instant::now() + longest * 2).busy.is_empty());
+        let later = asked.of(&key(), UID, Instant::now() + longest * 2);
+        assert!(later.busy.is_empty() && !later.troubles.is_empty());
         asked.ask(&key(), UID, "errors", Timestamp::MAX);
-        asked.answer(&key(), UID, answered(Timestamp::MAX, value()));
+        asked.answer(&key(), UID, answered(Timestamp::MAX));
         let standing = asked.of(&key(), UID, Instant::now());
-        assert!(standing.wake.is_none() && standing.answers.len() == 1);
+        assert!(standing.wake.is_none() && standing.troubles.is_empty() && standing.answers.len() == 1);
     }
 }

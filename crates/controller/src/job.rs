@@ -65,17 +65,23 @@ pub(crate) fn made(question: &Question, metric: &str, settings: &Value) -> Resul
 /// is none for a Job, a hash tells it from others that look alike.
 fn name_of(run_uid: &str, metric: &str, number: u32) -> String {
     let plain = format!("{run_uid}.{metric}.{number}");
-    let fits = |letter: char| matches!(letter, 'a'..='z' | '0'..='9' | '-' | '.');
-    if plain.len() <= LONGEST_NAME && plain.chars().all(fits) {
+    let fits = |letter: char| matches!(letter, 'a'..='z' | '0'..='9' | '-');
+    let is_word = |word: &str| {
+        word.chars().all(fits) && !word.is_empty() && !word.starts_with('-') && !word.ends_with('-')
+    };
+    if plain.len() <= LONGEST_NAME && metric.split('.').all(is_word) {
         return plain;
     }
     let mut hasher = DefaultHasher::new();
     metric.hash(&mut hasher);
-    let end = format!("-{:08x}.{number}", hasher.finish() & 0xffff_ffff);
+    let hash = hasher.finish() & 0xffff_ffff;
     let like = |letter: char| if fits(letter) { letter } else { '-' };
-    let mut begin: String = format!("{run_uid}.{}", metric.to_lowercase()).chars().map(like).collect();
-    begin.truncate(LONGEST_NAME - end.len());
-    format!("{}{end}", begin.trim_end_matches(['-', '.']))
+    let mut words: String = metric.to_lowercase().chars().map(like).collect();
+    words.truncate(LONGEST_NAME.saturating_sub(format!("{run_uid}.-{hash:08x}.{number}").len()));
+    match words.trim_matches('-') {
+        "" => format!("{run_uid}.{hash:08x}.{number}"),
+        words => format!("{run_uid}.{words}-{hash:08x}.{number}"),
+    }
 }
 
 /// A Job was made: it takes longer.
@@ -134,7 +140,9 @@ pub(crate) async fn look(client: &Client, namespace: &str, name: &str) -> Result
 }
 
 fn never_runs(pod: &Pod) -> Option<String> {
-    let containers = pod.status.as_ref()?.container_statuses.iter().flatten();
+    let status = pod.status.as_ref()?;
+    let all = [&status.init_container_statuses, &status.container_statuses];
+    let containers = all.into_iter().flatten().flatten();
     let mut waiting = containers.filter_map(|it| it.state.as_ref()?.waiting.as_ref()?.reason.clone());
     waiting.find(|reason| NEVER_RUNS.contains(&reason.as_str()))
 }
@@ -185,7 +193,8 @@ mod tests {
         let (namespace, name, uid) = ("data".to_owned(), "run".to_owned(), UID.to_owned());
         let run = RunIdentity { namespace, name, uid, ..RunIdentity::default() };
         let (metric, arguments) = (windlass_api::analysis::Metric::default(), Vec::new());
-        Question { run, metric, arguments, number: 0, about: About::New, subject: None }
+        let conditions = windlass_analysis::rules::Conditions::default();
+        Question { run, metric, arguments, number: 0, about: About::New, subject: None, conditions }
     }
 
     #[test]
@@ -229,6 +238,13 @@ mod tests {
             name_of(UID, &format!("{long}b"), 12),
             name_of(UID, "Error Rate", 1),
             name_of(UID, "error_rate", 1),
+            name_of(UID, "错误率", 1),
+            name_of(UID, "_", 1),
+            name_of(UID, "-lag", 1),
+            name_of(UID, "lag-", 1),
+            name_of(UID, "lag.", 1),
+            name_of(UID, "a..b", 1),
+            name_of(UID, "", 1),
         ];
         let different: std::collections::BTreeSet<&String> = names.iter().collect();
         assert_eq!(different.len(), names.len(), "{names:?}");
@@ -238,6 +254,18 @@ mod tests {
                 name.chars().all(|it| it.is_ascii_lowercase() || it.is_ascii_digit() || "-.".contains(it)),
                 "{name}"
             );
+            let is_word = |word: &str| !word.is_empty() && !word.starts_with('-') && !word.ends_with('-');
+            assert!(name.split('.').all(is_word), "{name}");
+            check(&question().run, name).unwrap();
+        }
+    }
+
+    #[test]
+    fn an_image_that_cannot_be_had_is_told_of_any_container() {
+        let waiting = json!([{"name": "a", "state": {"waiting": {"reason": "ImagePullBackOff"}}}]);
+        for field in ["containerStatuses", "initContainerStatuses"] {
+            let pod: Pod = serde_json::from_value(json!({"status": {field: waiting}})).unwrap();
+            assert_eq!(never_runs(&pod).as_deref(), Some("ImagePullBackOff"), "{field}");
         }
     }
 }

@@ -8,12 +8,13 @@ use std::time::Duration;
 
 use k8s_openapi::api::core::v1::Secret;
 use kube::{Api, Client};
-use tokio::sync::Semaphore;
 use windlass_analysis::environment::environment;
 use windlass_analysis::gauge::{Answer, Answered, Filled, Gauge, Question, Reading};
 use windlass_analysis::http::Asker;
+use windlass_analysis::measurement::of_pod;
 use windlass_analysis::providers::{self, Provider, SecretPlace, SecretWanted, Setting, Settings};
 use windlass_analysis::redact::Redactor;
+use windlass_analysis::rooms::{Place, Rooms};
 use windlass_api::analysis::{Metric, Phase, SecretKeyReference};
 
 use crate::clock::Clock;
@@ -23,8 +24,12 @@ use crate::{job, objects};
 
 /// Longer than a healthy server needs for one answer.
 const TIME_LIMIT: Duration = Duration::from_secs(10);
-/// How many questions the API server is asked at once, for metrics that the cluster itself answers.
+/// How many questions the API server is asked at once, for metrics that the cluster itself answers; half of them for one
+/// namespace at most, so that nobody else waits for what is slow there.
 const AT_ONCE: usize = 32;
+/// How long one waits until it may be asked.
+const WAIT: Duration = Duration::from_secs(60);
+
 /// Whoever asks the real providers.
 #[derive(Clone)]
 pub(crate) struct Live(Arc<Parts>);
@@ -35,8 +40,8 @@ struct Parts {
     clock: Arc<dyn Clock>,
     asker: Asker,
     objects: Objects,
-    /// Places for those who ask the API server.
-    room: Semaphore,
+    /// Places for those who ask the API server: for all, and for each namespace.
+    rooms: Rooms<Option<String>>,
     /// The namespace of the controller: the Secrets of providers that all rollouts share are there.
     namespace: String,
 }
@@ -51,8 +56,8 @@ impl Gauge for Live {
 impl Live {
     pub(crate) fn new(client: Client, writer: Writer, clock: Arc<dyn Clock>) -> Self {
         let namespace = client.default_namespace().to_owned();
-        let (asker, objects, room) = (Asker::default(), Objects::default(), Semaphore::new(AT_ONCE));
-        Self(Arc::new(Parts { client, writer, clock, asker, objects, room, namespace }))
+        let (asker, objects, rooms) = (Asker::default(), Objects::default(), Rooms::default());
+        Self(Arc::new(Parts { client, writer, clock, asker, objects, rooms, namespace }))
     }
 }
 
@@ -113,20 +118,20 @@ impl Parts {
             Filled::Once(metric) => match read(&metric)? {
                 Settings::Http(provider) => {
                     let (secret, environment) = self.credentials(question, provider.as_ref()).await?;
-                    secrets.others.extend(secret.values().cloned());
+                    secrets.others.extend(providers::hidden(&secret).cloned());
                     let (now, namespace) = (self.clock.now(), question.run.namespace.as_str());
                     let setting = Setting { now, namespace, secret: &secret, environment: &environment };
                     let measured = self.asker.measure(provider.as_ref(), &setting, &mut secrets.others).await;
                     Ok(measured.map_or_else(Reading::Error, Reading::Value))
                 }
                 Settings::Job(settings) => {
-                    let _place = self.room.acquire().await;
+                    let _places = self.places(&question.run.namespace).await?;
                     let job = job::made(question, &metric.name, &settings)?;
                     self.writer.create_job(&job).await?;
                     Ok(job::begun(&job, self.clock.now()))
                 }
                 Settings::Kubernetes(expression) => {
-                    let _place = self.room.acquire().await;
+                    let _places = self.places(&question.run.namespace).await?;
                     let now = self.clock.now();
                     Ok(objects::evaluate(&self.client, &self.objects, question, expression, now).await?)
                 }
@@ -152,20 +157,37 @@ impl Parts {
             };
             providers.insert(pod.clone(), provider);
         }
-        // They differ in the name of the pod, so one tells for all which Secret they need.
         let Some(first) = providers.values().next() else {
             return Err(Trouble::Lasting("there is no pod to ask for".to_owned()));
         };
+        if providers.values().any(|provider| provider.secret() != first.secret()) {
+            return Err(Trouble::Lasting(
+                "the name of the provider's Secret names the pod: one Secret is read for all of them"
+                    .to_owned(),
+            ));
+        }
         let (secret, environment) = self.credentials(question, first.as_ref()).await?;
-        secrets.others.extend(secret.values().cloned());
+        secrets.others.extend(providers::hidden(&secret).cloned());
         let (now, namespace) = (self.clock.now(), question.run.namespace.as_str());
         let setting = Setting { now, namespace, secret: &secret, environment: &environment };
-        Ok(Reading::PerPod(self.asker.measure_each(&providers, &setting, &mut secrets.others).await))
+        let made = |pod: &str, measured| of_pod(pod, measured, &question.conditions, self.clock.now());
+        Ok(Reading::PerPod(self.asker.measure_each(&providers, &setting, made, &mut secrets.others).await))
+    }
+
+    /// Places for whoever asks the API server.
+    async fn places(&self, namespace: &str) -> Result<Vec<Place>, Trouble> {
+        let rooms = [(Some(namespace.to_owned()), AT_ONCE / 2), (None, AT_ONCE)];
+        tokio::time::timeout(WAIT, self.rooms.places(rooms)).await.map_err(|_| {
+            Trouble::Lasting(format!(
+                "waited {} s behind other metrics that the cluster answers, which are slow",
+                WAIT.as_secs()
+            ))
+        })
     }
 
     /// What has come of the Job of a measurement, or its end.
     async fn look_after(&self, question: &Question, known: job::Known<'_>) -> Result<Reading, Trouble> {
-        let _place = self.room.acquire().await;
+        let _places = self.places(&question.run.namespace).await?;
         let (run, name, metadata) = (&question.run, known.name, known.metadata);
         job::check(run, name)?;
         if known.is_ended {

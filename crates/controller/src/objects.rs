@@ -2,7 +2,8 @@
 //! caches keep is pruned, so the objects are read in full, each time something is measured.
 
 use std::collections::BTreeMap;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Mutex, PoisonError};
+use std::time::Duration;
 
 use jiff::Timestamp;
 use kube::api::{ApiResource, DynamicObject, ListParams};
@@ -10,31 +11,29 @@ use kube::core::GroupVersionKind;
 use kube::discovery::{Scope, pinned_kind};
 use kube::{Api, Client, ResourceExt};
 use serde_json::{Value, json};
-use tokio::sync::Semaphore;
 use windlass_analysis::gauge::{Question, Reading, Subject};
 use windlass_analysis::providers::kubernetes::{Facts, Kubernetes, NO_SECRET, ObjectWanted};
+use windlass_analysis::rooms::Rooms;
 
 use crate::live::{Trouble, in_time, read_object};
 
 /// The label by which pods tell their revision.
 const REVISION_LABEL: &str = "controller-revision-hash";
 
-/// How many expressions are evaluated at once: each has a thread to itself, and there are few processors.
+/// How many expressions are evaluated at once: each has a thread to itself, and there are few processors. One namespace has
+/// no more than half of that.
 const AT_ONCE: usize = 2;
+/// How long one waits until it may be evaluated.
+const WAIT: Duration = Duration::from_secs(60);
 /// How many kinds are remembered.
 const KINDS: usize = 256;
 
 /// What is kept from one measurement to the next.
+#[derive(Default)]
 pub(crate) struct Objects {
     /// How each kind is asked for: the server is not asked for that at every measurement.
     kinds: Mutex<BTreeMap<(String, String), (ApiResource, Scope)>>,
-    room: Arc<Semaphore>,
-}
-
-impl Default for Objects {
-    fn default() -> Self {
-        Self { kinds: Mutex::default(), room: Arc::new(Semaphore::new(AT_ONCE)) }
-    }
+    rooms: Rooms<Option<String>>,
 }
 
 impl Objects {
@@ -103,10 +102,14 @@ pub(crate) async fn evaluate(
     };
     let updated: Vec<Value> = pods.iter().filter(is_updated).cloned().collect();
     let (target, stable) = (target.to_owned(), subject.map(|it| it.stable.clone()).unwrap_or_default());
-    // It may take a second or two at its limit: nobody else waits for that. Nobody closes the room.
-    let place = Arc::clone(&objects.room).acquire_owned().await;
+    // It may take a second or two at its limit: nobody else waits for that.
+    let rooms = [(Some(namespace.clone()), AT_ONCE / 2), (None, AT_ONCE)];
+    let places = tokio::time::timeout(WAIT, objects.rooms.places(rooms)).await;
+    let places = places.map_err(|_| {
+        format!("waited {} s behind other expressions, which take long to evaluate", WAIT.as_secs())
+    })?;
     let evaluated = tokio::task::spawn_blocking(move || {
-        let _place = place;
+        let _places = places;
         expression.evaluate(&Facts {
             workload: &workload,
             pods: &pods,

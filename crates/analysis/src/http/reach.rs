@@ -56,8 +56,8 @@ fn is_reached(address: IpAddr, reach: Reach) -> bool {
     }
 }
 
-/// Link-local addresses, and those that AWS uses alike. Loopback is none of them: whoever listens there was put beside the
-/// controller by its owner.
+/// Link-local addresses, and those that clouds use alike: AWS and Google over IPv6, and Alibaba. Loopback is none of them:
+/// whoever listens there was put beside the controller by its owner.
 fn is_of_the_machine(address: IpAddr) -> bool {
     match address {
         IpAddr::V4(address) => is_link_local(address),
@@ -65,14 +65,14 @@ fn is_of_the_machine(address: IpAddr) -> bool {
             let [first, second, ..] = address.segments();
             address.to_ipv4().is_some_and(is_link_local)
                 || address.is_unicast_link_local()
-                || (first, second) == (0xfd00, 0x0ec2)
+                || [(0xfd00, 0x0ec2), (0xfd20, 0x00ce)].contains(&(first, second))
                 || embedded(address).is_some_and(is_link_local)
         }
     }
 }
 
 fn is_link_local(address: Ipv4Addr) -> bool {
-    address.is_link_local()
+    address.is_link_local() || address == Ipv4Addr::new(100, 100, 100, 200)
 }
 
 /// The address of the old kind that a gateway (NAT64, `64:ff9b::/96`) makes of a new one.
@@ -95,6 +95,10 @@ mod tests {
             ("fe80::1", false),
             ("fd00:ec2::254", false),
             ("fd00:ec3::254", true),
+            ("fd20:ce::254", false),
+            ("100.100.100.200", false),
+            ("::ffff:100.100.100.200", false),
+            ("100.100.100.201", true),
             ("127.0.0.1", true),
             ("::1", true),
             ("10.96.0.1", true),

@@ -241,6 +241,12 @@ impl Client {
         }
     }
 
+    /// Who is asked for the token. The rest of the address may hold a secret.
+    fn server(&self) -> &str {
+        let behind = self.token_url.split_once("://").map_or(self.token_url.as_str(), |(_, rest)| rest);
+        behind.split(['/', '?', '#']).next().unwrap_or_default()
+    }
+
     /// The token, as a header says it.
     fn token(&self, answer: &Answer) -> Result<String, String> {
         let failed = |why: String| format!("no token for client {:?}: {why}", self.id);
@@ -248,7 +254,7 @@ impl Client {
         let text = |name: &str| json.as_ref()?.get(name)?.as_str().filter(|text| !text.is_empty());
         if !answer.is_good() {
             let server = Service {
-                name: &self.token_url,
+                name: self.server(),
                 credentials: "clientId and clientSecret",
                 secrets: &[&self.secret],
             };
@@ -257,7 +263,7 @@ impl Client {
         }
         // The body is not told: it may hold a token in a shape that nobody expected.
         let token = text("access_token")
-            .ok_or_else(|| failed(format!("the answer of {} has no access_token", self.token_url)))?;
+            .ok_or_else(|| failed(format!("the answer of {} has no access_token", self.server())))?;
         Ok(format!("Bearer {token}"))
     }
 }

@@ -9,7 +9,7 @@ use serde_json::Value as Json;
 
 use super::cel::{Program, Sizes, from_json};
 use super::fields::{Fields, is_open};
-use crate::gauge::Measured;
+use crate::gauge::{LooksAt, Measured};
 
 /// What is said to whoever names a Secret.
 pub const NO_SECRET: &str =
@@ -163,6 +163,25 @@ fn object(fields: &mut Fields<'_>) -> ObjectWanted {
         Ok(_) | Err(_) => {}
     }
     wanted
+}
+
+/// What an expression of this provider looks at, of the rollout that it is measured for; none for other providers. One
+/// that is yet to be filled in cannot be compiled, perhaps: then its words tell.
+pub(crate) fn looks_at(provider: &Json) -> Option<LooksAt> {
+    let text = provider.get("kubernetes")?.get("expression")?.as_str()?;
+    let program = Program::compile(text, &VARIABLES);
+    let is_letter = |letter: char| letter.is_ascii_alphanumeric() || letter == '_';
+    let uses = |name: &str| match &program {
+        Ok(program) => program.uses(name),
+        Err(_) => text.split(|letter| !is_letter(letter)).any(|word| word == name),
+    };
+    Some(if uses("updated") {
+        LooksAt::Updated
+    } else if ["workload", "pods", "target", "stable"].into_iter().any(uses) {
+        LooksAt::Workload
+    } else {
+        LooksAt::Others
+    })
 }
 
 impl Kubernetes {

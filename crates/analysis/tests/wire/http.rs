@@ -229,9 +229,10 @@ async fn each_pod_is_asked_by_itself() {
     ]);
     let empty = BTreeMap::new();
     let setting = Setting { now: now(), namespace: "shop", secret: &empty, environment: &empty };
-    let values = Asker::default().measure_each(&providers, &setting, &mut Vec::new()).await;
-    assert_eq!(values["db-0"], Ok(Value::Float(7.0)));
-    assert!(values["db-1"].is_err());
+    let made = |pod: &str, measured: Result<Measured, String>| (pod.to_owned(), measured.map(|it| it.value));
+    let values = Asker::default().measure_each(&providers, &setting, made, &mut Vec::new()).await;
+    assert_eq!(values["db-0"], ("db-0".to_owned(), Ok(Value::Float(7.0))));
+    assert!(values["db-1"].1.is_err());
 }
 
 #[tokio::test]
@@ -250,6 +251,48 @@ async fn a_provider_that_never_ends_is_ended() {
     }
     let server = Server::answers([Reply::good("more")]).await;
     let error = text(&Asker::default(), &Endless(Once::get(server.url(), LONG))).await.unwrap_err();
-    assert_eq!(error, "the provider asked 12 times and has no value yet");
-    assert_eq!(server.seen().len(), 12);
+    assert_eq!(error, format!("the provider asked {MOST_REQUESTS} times and has no value yet"));
+    assert_eq!(server.seen().len(), MOST_REQUESTS as usize);
+}
+
+#[tokio::test]
+async fn the_pages_of_an_answer_are_no_larger_together_than_an_answer_may_be() {
+    struct Pages(Once);
+    impl Provider for Pages {
+        fn longest(&self) -> Duration {
+            self.0.longest()
+        }
+        fn secret(&self) -> Option<SecretWanted> {
+            None
+        }
+        fn step(&self, setting: &Setting<'_>, answers: &[Answer]) -> Result<Step, String> {
+            if answers.len() < 3 { Ok(Step::Ask(self.0.0.clone())) } else { self.0.step(setting, answers) }
+        }
+    }
+    let page = |bytes: usize| Reply::good("x".repeat(bytes));
+    for (bytes, fits) in [(340_000, true), (360_000, false)] {
+        let server = Server::answers([page(bytes)]).await;
+        let answer = text(&Asker::default(), &Pages(Once::get(server.url(), LONG))).await;
+        assert_eq!(answer.is_ok(), fits, "{bytes}");
+        if !fits {
+            assert_eq!(words(answer, &server), "the answer of HOST is larger than 1 MiB: ask for less");
+        }
+    }
+}
+
+/// Answers of 900 kB that stop before their end hold their places; a small one needs none.
+#[tokio::test]
+async fn of_large_answers_few_are_read_at_once() {
+    let slow = Server::answers([Reply::good("x".repeat(900_000)).unfinished()]).await;
+    let small = Server::answers([Reply::good("1")]).await;
+    let asker = Asker::new(Limits { wait: SHORT, ..Limits::default() });
+    let of_slow: Vec<Once> = (0..20).map(|_| Once::get(slow.url(), 10 * SHORT)).collect();
+    let all = join_all(of_slow.iter().map(|one| text(&asker, one)));
+    let of_small = Once::get(small.url(), LONG);
+    let (all, answer) = tokio::join!(all, text(&asker, &of_small));
+    assert_eq!(answer.as_deref(), Ok("1"));
+    let told: Vec<String> = all.into_iter().map(|it| words(it, &slow)).collect();
+    let many = "the answer of HOST is larger than 64 KiB, and many such are being read: ask for less";
+    // Sixteen of 32 places are one namespace's.
+    assert_eq!(told.iter().filter(|words| *words == many).count(), 4, "{told:?}");
 }

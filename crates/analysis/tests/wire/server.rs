@@ -16,11 +16,12 @@ pub(crate) struct Reply {
     headers: Vec<(&'static str, String)>,
     body: String,
     late: Duration,
+    missing: usize,
 }
 
 impl Reply {
     pub(crate) fn new(status: u16, body: impl Into<String>) -> Self {
-        Self { status, headers: Vec::new(), body: body.into(), late: Duration::ZERO }
+        Self { status, headers: Vec::new(), body: body.into(), late: Duration::ZERO, missing: 0 }
     }
 
     pub(crate) fn good(body: impl Into<String>) -> Self {
@@ -31,6 +32,12 @@ impl Reply {
         let mut reply = Self::new(status, "moved");
         reply.headers.push(("Location", location.into()));
         reply
+    }
+
+    /// It never comes to its end.
+    pub(crate) fn unfinished(mut self) -> Self {
+        self.missing = 1;
+        self
     }
 
     pub(crate) fn late(mut self, by: Duration) -> Self {
@@ -112,7 +119,8 @@ async fn talk(mut stream: impl AsyncRead + AsyncWrite + Unpin, script: &Mutex<Sc
             if script.replies.len() > 1 { script.replies.remove(0) } else { script.replies[0].clone() }
         };
         tokio::time::sleep(reply.late).await;
-        let mut head = format!("HTTP/1.1 {} Said\r\nContent-Length: {}\r\n", reply.status, reply.body.len());
+        let length = reply.body.len() + reply.missing;
+        let mut head = format!("HTTP/1.1 {} Said\r\nContent-Length: {length}\r\n", reply.status);
         for (name, value) in &reply.headers {
             write!(head, "{name}: {value}\r\n").unwrap();
         }

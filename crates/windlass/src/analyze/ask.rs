@@ -7,8 +7,9 @@ use jiff::Timestamp;
 use windlass_analysis::environment::environment;
 use windlass_analysis::gauge::{Answer, Measured, Reading};
 use windlass_analysis::http::Asker;
-use windlass_analysis::measurement::measurement;
+use windlass_analysis::measurement::{measurement, of_pod};
 use windlass_analysis::providers::{Provider, Setting, Settings};
+use windlass_api::analysis::Measurement;
 
 use super::report::{Analysis, Outcome, Report};
 use super::secrets::Secrets;
@@ -30,11 +31,12 @@ impl Asking<'_> {
     async fn subject(&self, subject: Subject) -> Analysis {
         let Subject { kind, namespace, name, place, metrics, redactor } = subject;
         let one = async |metric: Measurable| {
-            let started = Timestamp::now();
+            let started = Some(Timestamp::now());
             let mut sent = Vec::new();
-            let reading = self.reading(&metric.asked, &mut sent).await;
+            let reading = self.reading(&metric, &mut sent).await;
             let answer = reading.map(|reading| Answer { reading, secrets: redactor.with(&sent) });
-            let made = answer.and_then(|it| measurement(&it, &metric.conditions, started, Timestamp::now()));
+            let made = answer.and_then(|it| measurement(it, &metric.conditions, Timestamp::now()).ok());
+            let made = made.map(|made| Measurement { started_at: started, ..made });
             made.map_or_else(|| Outcome::left_out(&metric), |made| Outcome::new(&metric, made, &redactor))
         };
         let metrics = join_all(metrics.into_iter().map(one)).await;
@@ -42,8 +44,8 @@ impl Asking<'_> {
     }
 
     /// What came of it; nothing for what only a cluster can answer.
-    async fn reading(&self, asked: &Asked, sent: &mut Vec<String>) -> Option<Reading> {
-        match asked {
+    async fn reading(&self, metric: &Measurable, sent: &mut Vec<String>) -> Option<Reading> {
+        match &metric.asked {
             Asked::Once(settings) => {
                 let provider = over_http(settings)?;
                 Some(match self.measured(provider, sent).await {
@@ -55,7 +57,8 @@ impl Asking<'_> {
                 let one = async |pod: &String, provider: &dyn Provider| {
                     let mut sent = Vec::new();
                     let measured = self.measured(provider, &mut sent).await;
-                    ((pod.clone(), measured.map(|measured| measured.value)), sent)
+                    let made = of_pod(pod, measured, &metric.conditions, Timestamp::now());
+                    ((pod.clone(), made), sent)
                 };
                 let providers: Option<Vec<(&String, &dyn Provider)>> =
                     pods.iter().map(|(pod, settings)| Some((pod, over_http(settings)?))).collect();

@@ -350,6 +350,8 @@ impl Choosing<'_> {
                 stable: String::new(),
                 updated: pods.clone(),
             }),
+            // It is filled in here, and judged elsewhere.
+            conditions: Conditions::default(),
         };
         let filled = match question.filled(&BTreeMap::new()) {
             Ok(filled) => filled,
