@@ -8,6 +8,7 @@ use windlass_api::analysis::{AnalysisRunSpec, AnalysisRunStatus, Measurement, Me
 
 use crate::compose::{Unfit, podless, prepare};
 use crate::gauge::{About, Owner, RunIdentity};
+use crate::providers::RESOLVED_QUERY;
 use crate::rules::{Conditions, Rules};
 use crate::schedule::{Due, agenda, expires};
 use crate::verdict::{count, is_ending, settle};
@@ -239,7 +240,11 @@ fn take_in(rules: &[Rules], status: &mut AnalysisRunStatus, answer: &Answered) {
     let started = under_way.and_then(|last| last.started_at).unwrap_or(answer.asked_at);
     // What kept it from being asked is over.
     result.message.clear();
-    count(rules, result, Measurement { started_at: Some(started), ..answer.made.clone() });
+    let mut made = Measurement { started_at: Some(started), ..answer.made.clone() };
+    if let Some((name, query)) = made.metadata.remove_entry(RESOLVED_QUERY) {
+        result.metadata.insert(name, query);
+    }
+    count(rules, result, made);
 }
 
 fn ask_for(metric: Metric, conditions: &Conditions, status: &AnalysisRunStatus, due: Due) -> Option<Ask> {

@@ -120,6 +120,9 @@ fn form(pairs: &[(&str, &str)]) -> String {
     form_urlencoded::Serializer::new(String::new()).extend_pairs(pairs).finish()
 }
 
+/// What a provider says of its metric, rather than of one measurement: the query, filled in. Users know it by this name.
+pub const RESOLVED_QUERY: &str = "ResolvedPrometheusQuery";
+
 /// How many requests a provider may make for one value: the ten pages that CloudWatch is asked for, and before them
 /// whoever gives credentials.
 pub const MOST_REQUESTS: u32 = 10 + aws::credentials::MOST_ASKED;

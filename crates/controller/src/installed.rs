@@ -50,10 +50,10 @@ impl Installed {
         missing.map(|(kind, ..)| kind).collect()
     }
 
-    /// Whether runs that carry nobody's name are ours to serve.
-    pub(crate) fn unnamed_are_ours(&self, choice: StandaloneRuns) -> bool {
+    /// Whether runs that carry nobody's name are ours to serve. Of several controllers that is the one without a name.
+    pub(crate) fn unnamed_are_ours(&self, choice: StandaloneRuns, instance: Option<&str>) -> bool {
         match choice {
-            StandaloneRuns::FindOut => !self.0.contains("rollouts"),
+            StandaloneRuns::FindOut => instance.is_none() && !self.0.contains("rollouts"),
             StandaloneRuns::Serve => true,
             StandaloneRuns::Leave => false,
         }
@@ -83,9 +83,10 @@ mod tests {
     #[test]
     fn runs_that_carry_nobodys_name_are_argos_where_argo_is_installed() {
         let beside = [&OURS[..], &["rollouts"]].concat();
-        assert!(installed(&OURS).unnamed_are_ours(StandaloneRuns::FindOut));
-        assert!(!installed(&beside).unnamed_are_ours(StandaloneRuns::FindOut));
-        assert!(installed(&beside).unnamed_are_ours(StandaloneRuns::Serve));
-        assert!(!installed(&OURS).unnamed_are_ours(StandaloneRuns::Leave));
+        assert!(installed(&OURS).unnamed_are_ours(StandaloneRuns::FindOut, None));
+        assert!(!installed(&OURS).unnamed_are_ours(StandaloneRuns::FindOut, Some("a")));
+        assert!(!installed(&beside).unnamed_are_ours(StandaloneRuns::FindOut, None));
+        assert!(installed(&beside).unnamed_are_ours(StandaloneRuns::Serve, Some("a")));
+        assert!(!installed(&OURS).unnamed_are_ours(StandaloneRuns::Leave, None));
     }
 }

@@ -163,7 +163,8 @@ pub async fn run(
         gauge,
     );
     let context = context.named(settings.instance).watched_by(settings.witness).remembering(asked);
-    let context = Arc::new(context.serving_unnamed(installed.unnamed_are_ours(settings.standalone_runs)));
+    let unnamed = installed.unnamed_are_ours(settings.standalone_runs, context.instance.as_deref());
+    let context = Arc::new(context.serving_unnamed(unnamed));
     metrics.serves(context.served.clone());
     watch::spawn(&mut parts, &client, &settings.scope, &caches, &queue);
     guard::spawn(&mut parts, &client, &guard, move || watch::look_at_everything(&caches, &queue));

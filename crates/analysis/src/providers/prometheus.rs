@@ -9,7 +9,7 @@ use serde_json::Value as Json;
 use super::answers::{Service, Unread, brief, read_json};
 use super::authentication::{Authentication, Introduction, Proof};
 use super::fields::{Fields, checked_address, is_open};
-use super::{Answer, Method, Provider, Request, SecretWanted, Setting, Step, Trust, form};
+use super::{Answer, Method, Provider, RESOLVED_QUERY, Request, SecretWanted, Setting, Step, Trust, form};
 use crate::expression::{self, Environment, Program, Value};
 use crate::gauge::Measured;
 
@@ -204,7 +204,7 @@ impl Prometheus {
             .flatten()
             .filter_map(Json::as_str)
             .collect();
-        let mut metadata = BTreeMap::from([("ResolvedPrometheusQuery".to_owned(), self.query.clone())]);
+        let mut metadata = BTreeMap::from([(RESOLVED_QUERY.to_owned(), self.query.clone())]);
         if !warnings.is_empty() {
             metadata.insert("warnings".to_owned(), warnings.join("; "));
         }

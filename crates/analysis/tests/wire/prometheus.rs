@@ -132,10 +132,7 @@ async fn a_token_is_asked_for_first() {
     );
     let server = Server::answers([refused]).await;
     let error = measured(&settings(&server)).await.unwrap_err().replace(&server.address.to_string(), "HOST");
-    assert_eq!(
-        error,
-        "no token for client \"me\": HOST answered with HTTP status 400: no such client"
-    );
+    assert_eq!(error, "no token for client \"me\": HOST answered with HTTP status 400: no such client");
     let server = Server::answers([Reply::good("{}")]).await;
     let error = measured(&settings(&server)).await.unwrap_err();
     assert!(error.ends_with(" has no access_token"), "{error}");

@@ -101,12 +101,15 @@ fn values(run: &AnalysisRun) -> Vec<f64> {
 }
 
 /// How long it takes from the moment at which Prometheus sees the errors until every pod is back on the former version.
-async fn time_until_put_back(target: &Scraped, prometheus: &Prometheus) -> Duration {
+async fn time_until_put_back() -> Duration {
+    // Its own: what was measured of a revision before would judge the one of the same name.
+    let target = Scraped::start().await;
+    let prometheus = Prometheus::start(&[target.address]).await;
     let mut took = Duration::MAX;
     test("turns-bad", async |world| {
         let rules =
             format!("interval: {}s, consecutiveErrorLimit: 100, inconclusiveLimit: 100", INTERVAL.as_secs());
-        world.apply(&error_rate("errors", prometheus, &rules));
+        world.apply(&error_rate("errors", &prometheus, &rules));
         let steps = ["{setWeight: 34}", "{pause: {}}", "{setWeight: 100}"];
         let (stable, revision) = changed(world, &watched_rollout("web", &steps, &block("errors", ""))).await;
         target.set_error_rate(&revision, 0.0);
@@ -116,7 +119,7 @@ async fn time_until_put_back(target: &Scraped, prometheus: &Prometheus) -> Durat
         };
         world.until_run("two good values were measured", good).await;
         target.set_error_rate(&revision, 0.5);
-        until_rate(prometheus, &revision, 0.1).await;
+        until_rate(&prometheus, &revision, 0.1).await;
         let seen = Instant::now();
         world.until_reverted("web").await;
         took = seen.elapsed();
@@ -127,17 +130,16 @@ async fn time_until_put_back(target: &Scraped, prometheus: &Prometheus) -> Durat
     took
 }
 
-/// Somebody else may have the machine for a moment, so the bound has to be met once in a few tries. Whatever is slow by
-/// itself meets it in none.
+/// Somebody else may have the machine for a moment, so two of three tries have to meet the bound.
 #[tokio::test]
 async fn a_version_that_turns_bad_in_a_pause_is_put_back_within_an_interval_and_two_seconds() {
-    const TRIES: usize = 4;
+    const NEEDED: usize = 2;
     let limit = INTERVAL + Duration::from_secs(2);
-    let target = Scraped::start().await;
-    let prometheus = Prometheus::start(&[target.address]).await;
-    let mut all = Vec::new();
-    while all.len() < TRIES && all.iter().all(|took| *took > limit) {
-        all.push(time_until_put_back(&target, &prometheus).await);
+    let (mut all, mut in_time) = (Vec::new(), 0);
+    while in_time < NEEDED && all.len() - in_time < NEEDED {
+        let took = time_until_put_back().await;
+        in_time += usize::from(took <= limit);
+        all.push(took);
     }
     let seconds: Vec<String> = all.iter().map(|took| format!("{:.1} s", took.as_secs_f64())).collect();
     println!(
@@ -145,5 +147,5 @@ async fn a_version_that_turns_bad_in_a_pause_is_put_back_within_an_interval_and_
         seconds.join(", "),
         INTERVAL.as_secs()
     );
-    assert!(all.last().is_some_and(|took| *took <= limit), "{all:?}");
+    assert!(in_time == NEEDED, "{all:?}");
 }

@@ -1,7 +1,9 @@
 //! Rollouts that the cluster itself judges, and metrics that are asked for each pod.
 
-use windlass_bed::analyses::{step, template};
-use windlass_bed::{Prometheus, Scraped, manifests, test, until};
+use windlass_api::analysis::{AnalysisRun, Phase};
+use windlass_bed::analyses::{block, step, template, watched_rollout};
+use windlass_bed::audit;
+use windlass_bed::{Prometheus, Scraped, bed, manifests, test, until};
 
 use crate::by_numbers::changed;
 
@@ -39,6 +41,64 @@ async fn of_several_pods_the_bad_one_is_named() {
         let status = world.until_reverted("web").await;
         let message = &status.condition("Progressing").unwrap().message;
         assert!(message.contains("pod web-1 has value") && !message.contains("pod web-2"), "{message}");
+    })
+    .await;
+}
+
+/// Of nobody every sentence is true: that would look like health.
+#[tokio::test]
+async fn updated_pods_are_not_judged_before_there_is_one_and_are_once_there_is() {
+    test("nobody-yet", async |world| {
+        let ready =
+            "updated.all(p, p.status.conditions.exists(c, c.type == \"Ready\" && c.status == \"True\"))";
+        let provider = format!("{{kubernetes: {{expression: '{ready}'}}}}");
+        let rules = "successCondition: 'result == true', interval: 1s, count: 2";
+        world.apply(&template("calm", rules, &provider));
+        let steps = ["{pause: {}}", "{setWeight: 34}", "{pause: {}}", "{setWeight: 100}"];
+        changed(world, &watched_rollout("web", &steps, &block("calm", ""))).await;
+        world.until_paused_at("web", 0).await;
+        let waits = |run: &AnalysisRun| {
+            let results = run.status.iter().flat_map(|status| &status.metric_results);
+            results.clone().any(|it| it.message.contains("no pod is on the wanted revision yet"))
+        };
+        let run = world.until_run("it says that there is nobody yet", waits).await;
+        assert_eq!(run.status.unwrap().metric_results[0].count, 0);
+        world.windlass_ok(&["promote", "web"]);
+        let run = world.until_run_phase(Phase::Successful).await;
+        assert_eq!(run.status.unwrap().metric_results[0].count, 2);
+    })
+    .await;
+}
+
+/// What a template says is checked when it is read; what a Secret fills in is not known before it is asked.
+#[tokio::test]
+async fn no_spelling_of_a_secret_is_measured() {
+    test("no-secrets", async |world| {
+        world.kubectl(&["create", "secret", "generic", "tokens", "--from-literal=token=hunter2"]);
+        world.kubectl(&["create", "secret", "generic", "names", "--from-literal=kind=Secret"]);
+        let start = audit::position(&bed().audit_log.clone().unwrap());
+        world.apply(
+            "apiVersion: argoproj.io/v1alpha1
+kind: AnalysisRun
+metadata: {name: run}
+spec:
+  args: [{name: kind, valueFrom: {secretKeyRef: {name: names, key: kind}}}]
+  metrics:
+  - name: token
+    consecutiveErrorLimit: 0
+    provider: {kubernetes: {expression: object.data.token, object: {apiVersion: v1, kind: '{{args.kind}}', name: tokens}}}
+",
+        );
+        let run = world.until_run_phase(Phase::Error).await;
+        let message = run.status.unwrap().message;
+        assert!(message.contains("cannot be measured"), "{message}");
+        let asked = audit::since(&bed().audit_log.clone().unwrap(), start);
+        let here = asked.iter().filter(|request| request.object().namespace == world.namespace);
+        let read: Vec<String> = here
+            .filter(|request| request.is_windlass() && request.object().resource == "secrets")
+            .map(|request| request.object().name)
+            .collect();
+        assert!(!read.contains(&"tokens".to_owned()), "{read:?}");
     })
     .await;
 }

@@ -1,7 +1,8 @@
 //! Jobs as the provider `job` makes them: the image picks how their pods end (`testbed/stages.yaml`).
 
 use serde_json::Value;
-use windlass_bed::{World, test_without_controller, until};
+use windlass_api::analysis::AnalysisRun;
+use windlass_bed::{World, test, test_without_controller, until};
 
 fn job(name: &str, image: &str) -> String {
     format!(
@@ -71,6 +72,38 @@ async fn a_job_whose_image_cannot_be_had_waits_with_the_reason_that_is_looked_fo
         .await;
         assert_eq!(reason, "ImagePullBackOff");
         assert_eq!(ending(world, "missing"), None);
+    })
+    .await;
+}
+
+/// Whoever may write the status of a run may not delete Jobs by that.
+#[tokio::test]
+async fn a_job_that_a_status_names_and_that_is_none_of_the_runs_is_left_alone() {
+    test("jobs-named", async |world| {
+        world.apply(&job("nightly-backup", "check:v1-never"));
+        world.apply(
+            "apiVersion: argoproj.io/v1alpha1
+kind: AnalysisRun
+metadata: {name: run}
+spec:
+  measurementRetention: [{metricName: one, limit: 2}]
+  metrics:
+  - {name: one, interval: 1s, provider: {kubernetes: {expression: '1'}}}
+",
+        );
+        let count = |run: &AnalysisRun| run.status.as_ref().map_or(0, |it| it.metric_results[0].count);
+        let before = count(&world.until_run("it measures", |run| count(run) > 2).await);
+        let names = r#"[{"op":"add","path":"/status/metricResults/0/measurements/1/metadata","value":{"job-name":"nightly-backup"}}]"#;
+        world.kubectl(&["patch", "ar", "run", "--subresource=status", "--type=json", "-p", names]);
+        let is_named = |run: &AnalysisRun| {
+            let all = run.status.iter().flat_map(|status| &status.metric_results[0].measurements);
+            all.clone().any(|it| it.metadata.contains_key("job-name"))
+        };
+        let forgotten = |run: &AnalysisRun| count(run) > before + 3 && !is_named(run);
+        world.until_run("the measurement is not kept any more", forgotten).await;
+        let backup = read(world, &["job", "nightly-backup"]);
+        assert_eq!(backup["metadata"]["deletionTimestamp"], Value::Null);
+        assert_eq!(ending(world, "nightly-backup"), None);
     })
     .await;
 }
