@@ -10,6 +10,8 @@ mod http;
 mod prometheus;
 #[path = "wire/server.rs"]
 mod server;
+#[path = "wire/services.rs"]
+mod services;
 #[path = "wire/tls.rs"]
 mod tls;
 #[path = "wire/web.rs"]
@@ -43,10 +45,20 @@ async fn measured(settings: &Json) -> Result<Measured, String> {
 
 /// The same in an environment.
 async fn measured_in(settings: &Json, environment: &[(&str, &str)]) -> Result<Measured, String> {
-    let pair = |(name, value): &(&str, &str)| ((*name).to_owned(), (*value).to_owned());
-    let environment: BTreeMap<String, String> = environment.iter().map(pair).collect();
-    let setting =
-        Setting { now: now(), namespace: "shop", secret: &BTreeMap::new(), environment: &environment };
+    measured_with(settings, &[], environment).await
+}
+
+/// The same with a Secret.
+async fn measured_with(
+    settings: &Json,
+    secret: &[(&str, &str)],
+    environment: &[(&str, &str)],
+) -> Result<Measured, String> {
+    let texts = |pairs: &[(&str, &str)]| -> BTreeMap<String, String> {
+        pairs.iter().map(|(name, value)| ((*name).to_owned(), (*value).to_owned())).collect()
+    };
+    let (secret, environment) = (texts(secret), texts(environment));
+    let setting = Setting { now: now(), namespace: "shop", secret: &secret, environment: &environment };
     let mut sent = Vec::new();
     let measured = Asker::default().measure(provider(settings).as_ref(), &setting, &mut sent).await;
     measured.map_err(|error| Redactor::new(&sent).text(&error))
