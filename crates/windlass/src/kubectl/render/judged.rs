@@ -9,7 +9,7 @@ use windlass_engine::{CheckPlace, Run, Verdict, duration_words};
 use super::WIDTH;
 use super::checks::{measured, phase};
 use super::style::{BAD, BOLD, HELD, paint};
-use super::values::{value_in_full, value_words};
+use super::values::{numbers_in, value_in_full, value_words};
 use super::why::{labelled, moment};
 use crate::kubectl::checks::{CheckView, Checks, MetricView};
 use crate::kubectl::picture::Rolling;
@@ -102,6 +102,7 @@ impl Look<'_> {
             fact("metric:", &self.progress(metric));
         }
         let end = match view.earliest_end() {
+            Some(_) if view.obstacle().is_some() => "not known: first it must be possible to ask".to_owned(),
             Some(end) => format!("in {} at the earliest, if every value is good", self.until(end)),
             None if view.place == Some(CheckPlace::Background) => {
                 "with the rollout: it is measured as long as that is under way".to_owned()
@@ -114,18 +115,21 @@ impl Look<'_> {
     fn progress(&self, metric: &MetricView) -> String {
         let dry = if metric.result.dry_run { " (dry run)" } else { "" };
         let mut words = format!("{}{dry}: {} measured", metric.result.name, measured(metric));
+        let condition = metric.condition_words();
+        let thresholds = numbers_in(condition.as_deref().unwrap_or_default());
         if let Some(last) = metric.last() {
             let last = match last.phase {
                 Phase::Error => format!(", the last without a value ({})", last.message),
-                _ => format!(", the last {}", value_words(last, metric.scope)),
+                _ => format!(", the last {}", value_words(last, metric.scope, &thresholds)),
             };
             words.push_str(&last);
         }
-        words += &metric.condition_words().map(|it| format!(" ({it})")).unwrap_or_default();
-        match metric.next() {
-            Some(at) if at > self.now => words + &format!("; next in {}", self.until(at)),
-            Some(_) => words + "; next now",
-            None => words,
+        words += &condition.map(|it| format!(" ({it})")).unwrap_or_default();
+        match (metric.obstacle(), metric.next()) {
+            (Some(why), _) => words + &format!("; not asked: {why}"),
+            (None, Some(at)) if at > self.now => words + &format!("; next in {}", self.until(at)),
+            (None, Some(_)) => words + "; next now",
+            (None, None) => words,
         }
     }
 
