@@ -272,6 +272,23 @@ fn each_warning_comes_when_it_is_true_and_not_when_it_is_nearly() {
     }
 }
 
+/// Steps: 20, an analysis, 60, pause, 100.
+#[test]
+fn a_background_analysis_that_begins_with_the_last_weight_is_too_late() {
+    let late = |starting: u32| {
+        let mut source = manifest("checked");
+        assert!(source.text.contains("startingStep: 1\n"));
+        source.text = source.text.replace("startingStep: 1\n", &format!("startingStep: {starting}\n"));
+        let warnings = reports(source).remove(0).warnings;
+        warnings.into_iter().find(|warning| warning.code == Code::AnalysisTooLate).map(|it| it.message)
+    };
+    for early in 0..4 {
+        assert_eq!(late(early), None, "startingStep: {early}");
+    }
+    let told = late(4).expect("it is told");
+    assert!(told.starts_with("the background analysis begins with step 5 (setWeight 100)"), "{told}");
+}
+
 #[test]
 fn a_budget_matters_when_it_leaves_no_more_than_the_rollout_takes() {
     let budget = |allows: &str| {

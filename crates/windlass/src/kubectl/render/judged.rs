@@ -89,6 +89,12 @@ impl Look<'_> {
         Some(text)
     }
 
+    /// Every pod is updated, and the workload's controller has forgotten what to go back to: an abort is refused.
+    fn is_forgotten(&self) -> bool {
+        let current = self.rollout.told().and_then(|status| status.current_revision.as_deref());
+        current.is_some_and(|current| current != self.run.stable.as_str())
+    }
+
     /// The rollout says it already.
     fn is_said(&self, message: &str) -> bool {
         self.rollout.told().is_some_and(|status| {
@@ -142,23 +148,24 @@ impl Look<'_> {
         let (rollout, namespace) = (self.rollout.name(), self.rollout.namespace());
         let see =
             format!("kubectl -n {namespace} get analysisrun {name} -o yaml (every measurement that is kept)");
+        let back = if self.is_forgotten() {
+            "put the former template back".to_owned()
+        } else {
+            format!("kubectl windlass abort {rollout}  (go back)")
+        };
         let go_on = match role {
             Role::Blamed => {
                 format!(
                     "kubectl windlass restart {rollout}  (try it again from the first step), or change the template"
                 )
             }
-            Role::Undecided(Verdict::Failed) => {
-                format!(
-                    "kubectl windlass promote {rollout}  (keep it all the same), or put the former template back"
-                )
+            Role::Undecided(verdict) => {
+                let kept = verdict == Verdict::Failed || self.is_forgotten();
+                let meaning = if kept { "keep it all the same" } else { "go on all the same" };
+                format!("kubectl windlass promote {rollout}  ({meaning}), or {back}")
             }
-            Role::Undecided(_) => format!(
-                "kubectl windlass promote {rollout}  (go on all the same), or kubectl windlass abort {rollout}  (go back)"
-            ),
             Role::Again => format!(
-                "it begins again by itself; kubectl windlass promote {rollout} --full  (go on without it), or kubectl \
-                 windlass abort {rollout}  (go back)"
+                "it begins again by itself; kubectl windlass promote {rollout} --full  (go on without it), or {back}"
             ),
             Role::Running => format!("kubectl windlass get {rollout} --watch  (see each measurement)"),
         };
