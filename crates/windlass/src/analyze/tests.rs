@@ -340,3 +340,25 @@ fn a_metric_is_chosen_by_the_name_that_is_printed_and_its_secrets_are_not() {
     let told = failure(&NAMED.replace("HOST", &address.to_string()), &unknown);
     assert!(told.contains("there are errors-db, q-*****"), "{told}");
 }
+
+#[test]
+fn what_the_document_shows_is_what_is_printed() {
+    let document = include_str!("../../../../docs/analyze.md");
+    let (_, rest) = document.split_once("cat > template.yaml <<'YAML'\n").unwrap();
+    let (template, _) = rest.split_once("YAML\n").unwrap();
+    let nobody = "127.0.0.1:9";
+    assert!(template.contains(nobody));
+    let prometheus = server(&[(
+        "/api/v1/query",
+        200,
+        r#"{"status":"success","data":{"resultType":"vector","result":[{"value":[1,"0.31"]}]}}"#,
+    )]);
+    for address in [nobody.to_owned(), prometheus.to_string()] {
+        let report = analyze(&template.replace(nobody, &address), &["--arg", "service=db"]).unwrap();
+        let printed = report.text();
+        assert!(
+            document.contains(&format!("```text\n{printed}```")),
+            "docs/analyze.md shows something else:\n{printed}"
+        );
+    }
+}

@@ -4,6 +4,8 @@
 //! and `text` and `markdown` show it. Only `live` talks to a cluster, and only `files` reads the disk.
 
 mod checks;
+#[cfg(test)]
+mod documents;
 mod facts;
 mod forecast;
 mod live;

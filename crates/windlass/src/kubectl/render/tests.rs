@@ -113,3 +113,20 @@ fn nobody_is_told_to_abort_when_every_pod_is_updated() {
         assert!(!next.contains("abort"), "{next}");
     }
 }
+
+#[test]
+fn what_the_document_shows_of_analyses_is_what_is_drawn() {
+    let mut picture = checking();
+    if let Checks::Seen(runs) = &mut picture.checks {
+        runs.retain(|run| {
+            run.metadata.annotations.iter().flatten().all(|(_, place)| !place.contains("background"))
+        });
+    }
+    let drawn = strip_str(&render::checks::checks(now(), &picture, render::WIDTH)).to_string();
+    let drawn = drawn.replace("web-web-", "db-db-");
+    let document = include_str!("../../../../../docs/analysis.md");
+    assert!(
+        document.contains(&format!("```text\n{drawn}```")),
+        "docs/analysis.md shows something else:\n{drawn}"
+    );
+}
