@@ -56,7 +56,7 @@ fn played(flags: &str) -> Simulated {
 }
 
 fn shown(simulated: &Simulated, output: SimulateOutput) -> String {
-    simulated.shown(output).expect("it can be shown")
+    simulated.shown(output, WIDTH).expect("it can be shown")
 }
 
 fn text(simulated: &Simulated) -> String {
@@ -345,6 +345,16 @@ fn a_hundred_pods_fit_on_the_screen_and_into_the_picture() {
     let picture = shown(&simulated, SimulateOutput::Svg);
     let height = picture.split("height=\"").nth(1).and_then(|rest| rest.split('"').next());
     assert!(height.and_then(|height| height.parse::<u32>().ok()).is_some_and(|height| height < 1100));
+}
+
+#[test]
+fn a_run_is_told_and_drawn_in_narrow_terminals_too() {
+    let simulated = checked("--metric error-rate=0.01,0.2@1m --metric replica-lag=2");
+    for columns in [100, 80, 50] {
+        let text = simulated.shown(SimulateOutput::Text, columns).expect("it can be shown");
+        let text = strip_str(&text).to_string();
+        assert!(text.lines().all(|line| line.width() <= columns), "wider than {columns}:\n{text}");
+    }
 }
 
 #[test]

@@ -6,7 +6,6 @@ use windlass_api::analysis::Phase;
 use windlass_api::rollout_plugin::RolloutPlugin;
 use windlass_engine::{CheckPlace, Run, Verdict, duration_words};
 
-use super::WIDTH;
 use super::checks::{measured, phase};
 use super::style::{BAD, BOLD, HELD, paint};
 use super::values::{numbers_in, value_in_full, value_words};
@@ -16,14 +15,22 @@ use crate::kubectl::picture::Rolling;
 use crate::kubectl::render::wrap;
 
 /// A block for each analysis that the rollout waits for, is held by, or was aborted by.
-pub(super) fn judged(now: Timestamp, rollout: &RolloutPlugin, checks: &Checks) -> Vec<String> {
+pub(super) fn judged(
+    now: Timestamp,
+    rollout: &RolloutPlugin,
+    checks: &Checks,
+    columns: usize,
+) -> Vec<String> {
     let Some(run) = rollout.memo().run else { return Vec::new() };
-    let look = Look { now, rollout, run: &run };
+    let look = Look { now, rollout, run: &run, columns };
     let views: Vec<CheckView> = checks.of(rollout).into_iter().filter(|view| view.counts).collect();
     let mut blocks: Vec<String> = views.iter().filter_map(|view| look.block(view)).collect();
     blocks.extend(look.gone(&views));
     if let (Some(why), false) = (checks.missing(rollout), run.is_aborted()) {
-        blocks.push(format!("{}\n", wrap(&format!("The analyses are not shown: {why}"), WIDTH, "  ")));
+        blocks.push(format!(
+            "{}\n",
+            wrap(&format!("The analyses are not shown: {why}"), columns.saturating_sub(2), "  ")
+        ));
     }
     blocks
 }
@@ -45,6 +52,7 @@ struct Look<'a> {
     now: Timestamp,
     rollout: &'a RolloutPlugin,
     run: &'a Run,
+    columns: usize,
 }
 
 impl Look<'_> {
@@ -69,7 +77,7 @@ impl Look<'_> {
         let word = paint(style, &format!("{symbol} {}", view.status.phase.as_str()));
         let title = format!("AnalysisRun {}", view.name);
         let mut text = format!("{}{}: {word}\n", paint(BOLD, &title), place_words(view.place));
-        let mut fact = |label: &str, value: &str| text.push_str(&labelled(label, value));
+        let mut fact = |label: &str, value: &str| text.push_str(&labelled(label, value, self.columns));
         match (view.status.completed_at, view.status.started_at) {
             (Some(at), _) | (None, Some(at)) => fact("since:", &moment(self.now, at)),
             (None, None) => {}
@@ -188,8 +196,8 @@ impl Look<'_> {
                 place_words(Some(place)),
                 paint(style, verdict.as_str())
             );
-            text.push_str(&labelled("why:", why));
-            text.push_str(&labelled("next:", &self.advice(role, name)[0]));
+            text.push_str(&labelled("why:", why, self.columns));
+            text.push_str(&labelled("next:", &self.advice(role, name)[0], self.columns));
             text
         };
         blame.into_iter().chain(undecided).map(block).collect()

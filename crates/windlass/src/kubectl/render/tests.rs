@@ -22,9 +22,18 @@ fn get_draws_every_state() {
 #[test]
 fn why_explains_every_state() {
     for (name, picture) in states() {
-        let text = strip_str(&render::why(now(), &picture.rollout, &picture.checks)).to_string();
+        let text =
+            strip_str(&render::why(now(), &picture.rollout, &picture.checks, render::WIDTH)).to_string();
         assert!(text.lines().all(|line| line.width() <= 120), "{name} is too wide:\n{text}");
         insta::assert_snapshot!(format!("why_{name}"), text);
+    }
+}
+
+#[test]
+fn why_is_explained_in_narrow_terminals_too() {
+    for (name, picture) in states() {
+        let text = strip_str(&render::why(now(), &picture.rollout, &picture.checks, 80)).to_string();
+        assert!(text.lines().all(|line| line.width() <= 80), "{name} is too wide:\n{text}");
     }
 }
 
@@ -100,7 +109,8 @@ fn analyses_that_cannot_be_read_are_missed_only_where_there_should_be_some() {
 fn nobody_is_told_to_abort_when_every_pod_is_updated() {
     for (mut picture, promoted) in [(undecided(), "promote web "), (check_error(), "promote web --full")] {
         let next = |picture: &Picture| {
-            let text = strip_str(&render::why(now(), &picture.rollout, &picture.checks)).to_string();
+            let text =
+                strip_str(&render::why(now(), &picture.rollout, &picture.checks, render::WIDTH)).to_string();
             let (_, next) = text.split_once("  next:").unwrap();
             next.split("  next:").next().unwrap().split_whitespace().collect::<Vec<_>>().join(" ")
         };
