@@ -364,7 +364,7 @@ impl Choosing<'_> {
         let question = Question {
             run: RunIdentity::default(),
             metric: metric.clone(),
-            arguments: self.arguments.to_vec(),
+            arguments: self.arguments.clone(),
             number: 0,
             about: About::New,
             subject: Some(Workload {

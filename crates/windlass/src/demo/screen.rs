@@ -70,13 +70,11 @@ impl Screen {
             Kind::Moving { .. } => self.draw(now),
             Kind::Text if told != self.shown => {
                 self.shown = told;
-                match self.terminal.size() {
-                    None => self.terminal.print(&self.shown),
-                    Some(_) => {
-                        let room = self.terminal.columns().saturating_sub(2);
-                        self.terminal.print(&(wrap(&self.shown, room, "  ") + "\n"))
-                    }
+                if self.terminal.size().is_none() {
+                    return self.terminal.print(&self.shown);
                 }
+                let room = self.terminal.columns().saturating_sub(2);
+                self.terminal.print(&(wrap(&self.shown, room, "  ") + "\n"))
             }
             Kind::Text => Ok(()),
         }

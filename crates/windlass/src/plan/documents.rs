@@ -65,9 +65,10 @@ fn of_the_document(strategy: &str) -> String {
 /// These metrics in a template, with whatever argument they name, beside the steps of a rollout.
 fn of_metrics(metrics: &str) -> String {
     let arguments: BTreeSet<&str> = named(metrics).collect();
-    let given = arguments.iter().map(|name| match SECRETS.contains(name) {
-        true => format!("{{name: {name}, valueFrom: {{secretKeyRef: {{name: s, key: k}}}}}}"),
-        false => format!("{{name: {name}, value: db}}"),
+    let given = arguments.iter().map(|name| {
+        let secret = "valueFrom: {secretKeyRef: {name: s, key: k}}";
+        let value = if SECRETS.contains(name) { secret } else { "value: db" };
+        format!("{{name: {name}, {value}}}")
     });
     let given = given.collect::<Vec<_>>().join(", ");
     let declared = arguments.iter().map(|name| format!("{{name: {name}}}")).collect::<Vec<_>>().join(", ");
