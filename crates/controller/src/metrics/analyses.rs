@@ -1,11 +1,13 @@
 //! What the caches know of analyses: their runs, with each metric, and their templates.
 
+use std::borrow::Cow;
 use std::fmt::{self, Debug};
 use std::sync::Arc;
 
 use prometheus_client::collector::Collector;
 use prometheus_client::encoding::{DescriptorEncoder, EncodeLabelSet, EncodeMetric};
 use prometheus_client::metrics::gauge::ConstGauge;
+use windlass_analysis::compose::filled;
 use windlass_analysis::providers;
 use windlass_api::analysis::{AnalysisRun, AnalysisTemplateSpec, Metric, MetricResult};
 
@@ -63,7 +65,7 @@ impl Collector for Analyses {
         let phases = runs.iter().flat_map(|run| phase_labels(run));
         let help = "How far a metric of a run is: 1 for its phase";
         family(&mut encoder, "analysis_run_metric_phase", help, phases)?;
-        let types = runs.iter().flat_map(|run| metric_labels(&Key::of(&run.metadata), &run.spec.metrics));
+        let types = runs.iter().flat_map(|run| metric_labels(&Key::of(&run.metadata), &metrics(run)));
         family(&mut encoder, "analysis_run_metric_type", "The provider of a metric of a run", types)?;
         let info = templates.iter().map(|(key, _)| labels(key));
         family(&mut encoder, "analysis_template_info", "Information about a template", info)?;
@@ -110,13 +112,20 @@ fn run_labels(run: &AnalysisRun) -> RunLabels {
     RunLabels { namespace, name, phase, rollout }
 }
 
+/// The metrics of a run, by the names that its status has too: arguments may stand in them.
+fn metrics(run: &AnalysisRun) -> Cow<'_, [Metric]> {
+    let written = &run.spec.metrics;
+    let whole =
+        if written.iter().any(|metric| metric.name.contains("{{")) { filled(&run.spec).ok() } else { None };
+    whole.map_or(Cow::Borrowed(written), Cow::Owned)
+}
+
 fn phase_labels(run: &AnalysisRun) -> Vec<PhaseLabels> {
     let results = run.status.iter().flat_map(|status| &status.metric_results);
-    let of = |(index, result): (usize, &MetricResult)| {
+    let metrics = metrics(run);
+    let of = |result: &MetricResult| {
         let Key { namespace, name } = Key::of(&run.metadata);
-        let metric = run.spec.metrics.iter().find(|metric| metric.name == result.name);
-        // Arguments may stand in its name; results are in the order of the metrics.
-        let metric = metric.or_else(|| run.spec.metrics.get(index));
+        let metric = metrics.iter().find(|metric| metric.name == result.name);
         PhaseLabels {
             namespace,
             name,
@@ -126,7 +135,7 @@ fn phase_labels(run: &AnalysisRun) -> Vec<PhaseLabels> {
             phase: result.phase.as_str(),
         }
     };
-    results.enumerate().map(of).collect()
+    results.map(of).collect()
 }
 
 fn metric_labels(key: &Key, metrics: &[Metric]) -> Vec<MetricLabels> {
@@ -147,4 +156,42 @@ fn provider(metric: &Metric) -> String {
     };
     let mut letters = name.chars();
     letters.next().map(|first| first.to_ascii_uppercase().to_string() + letters.as_str()).unwrap_or_default()
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+    use windlass_api::analysis::AnalysisRun;
+
+    use super::{Key, metric_labels, metrics, phase_labels};
+
+    #[test]
+    fn a_metric_has_one_name_in_all_series_whatever_stands_in_it() {
+        let run: AnalysisRun = serde_json::from_value(json!({
+            "apiVersion": "argoproj.io/v1alpha1", "kind": "AnalysisRun",
+            "metadata": {"name": "once", "namespace": "shop"},
+            "spec": {
+                "args": [{"name": "service", "value": "db"}],
+                "metrics": [
+                    {"name": "errors-{{args.service}}", "provider": {"web": {"url": "http://host/"}}},
+                    {"name": "lag", "provider": {"job": {}}},
+                ],
+            },
+            "status": {"phase": "Running", "metricResults": [
+                {"name": "lag", "phase": "Running"}, {"name": "errors-db", "phase": "Running"},
+            ]},
+        }))
+        .unwrap();
+        let types = metric_labels(&Key::of(&run.metadata), &metrics(&run));
+        let mut types: Vec<(String, String)> = types.into_iter().map(|it| (it.metric, it.r#type)).collect();
+        types.reverse();
+        let phases: Vec<(String, String)> =
+            phase_labels(&run).into_iter().map(|it| (it.metric, it.r#type)).collect();
+        assert_eq!(
+            phases,
+            [("lag", "Job"), ("errors-db", "WebMetric")]
+                .map(|(name, r#type)| (name.to_owned(), r#type.to_owned()))
+        );
+        assert_eq!(types, phases);
+    }
 }

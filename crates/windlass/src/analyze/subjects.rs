@@ -4,14 +4,14 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use kube::Resource;
-use windlass_analysis::compose::misfits;
+use windlass_analysis::compose::{filled, misfits};
 use windlass_analysis::gauge::{About, Filled, Question, RunIdentity, Subject as Workload};
 use windlass_analysis::providers::{self, Settings};
 use windlass_analysis::redact::Redactor;
 use windlass_analysis::rules::{self, Conditions, Flaw};
 use windlass_analysis::suggest::did_you_mean;
 use windlass_analysis::templates::{TemplateError, flatten};
-use windlass_api::analysis::{AnalysisTemplateSpec, Argument, Metric, TemplateReference};
+use windlass_api::analysis::{AnalysisRunSpec, AnalysisTemplateSpec, Argument, Metric, TemplateReference};
 
 use super::secrets::Secrets;
 use crate::cli::AnalyzeArguments;
@@ -91,10 +91,21 @@ pub(crate) fn subjects(
     }
     let making = Making { documents: &documents, arguments, secrets };
     let specs = making.specs()?;
-    making.known_names(&specs)?;
+    let declared = specs.iter().flat_map(|(_, spec)| &spec.args).map(|it| it.name.as_str());
+    known(
+        "--arg",
+        "argument",
+        arguments.arguments.iter().map(|(name, _)| name),
+        &declared.collect::<Vec<_>>(),
+    )?;
+    let choices = specs.iter().map(|(document, spec)| making.choosing(document, spec));
+    let choices = choices.collect::<Result<Vec<_>, _>>()?;
+    let names: Vec<String> = choices.iter().flat_map(Choosing::names).collect();
+    let names: Vec<&str> = names.iter().map(String::as_str).collect();
+    known("--metric", "metric", &arguments.metrics, &names)?;
     let (mut subjects, mut wrong) = (Vec::new(), Vec::new());
-    for (document, spec) in &specs {
-        match making.subject(document, spec)? {
+    for choosing in choices {
+        match choosing.subject()? {
             Ok(subject) => subjects.push(subject),
             Err(mut flaws) => wrong.append(&mut flaws),
         }
@@ -196,46 +207,15 @@ impl<'a> Making<'a> {
         place.unwrap_or_else(|| document.place.clone())
     }
 
-    /// Arguments and metrics that the command line names, but nobody has, are a slip.
-    fn known_names(&self, specs: &[(&Document<'_>, AnalysisTemplateSpec)]) -> Result<(), Failure> {
-        let arguments: Vec<&str> =
-            specs.iter().flat_map(|(_, spec)| &spec.args).map(|it| it.name.as_str()).collect();
-        let metrics: Vec<&str> =
-            specs.iter().flat_map(|(_, spec)| &spec.metrics).map(|it| it.name.as_str()).collect();
-        let given = self.arguments.arguments.iter().map(|(name, _)| ("--arg", name, "argument", &arguments));
-        let chosen = self.arguments.metrics.iter().map(|name| ("--metric", name, "metric", &metrics));
-        for (flag, name, what, known) in given.chain(chosen) {
-            if known.contains(&name.as_str()) {
-                continue;
-            }
-            let hint = match did_you_mean(name, known) {
-                Some(meant) => format!("; did you mean {meant}?"),
-                None if known.is_empty() => "; there are none".to_owned(),
-                None => format!("; there are {}", known.join(", ")),
-            };
-            return Err(Failure::CommandLine(format!("{flag} {name}: the files have no such {what}{hint}")));
-        }
-        Ok(())
-    }
-
-    /// The metrics of a document; inside, what is wrong with them.
-    fn subject(
-        &self,
+    /// A document with its arguments.
+    fn choosing(
+        &'a self,
         document: &'a Document<'a>,
-        spec: &AnalysisTemplateSpec,
-    ) -> Result<Result<Subject, Wrong>, Failure> {
+        spec: &'a AnalysisTemplateSpec,
+    ) -> Result<Choosing<'a>, Failure> {
         let (arguments, hidden) = self.given(document, spec)?;
         let redactor = Redactor::new(hidden.iter().map(String::as_str).chain(self.secrets.values()));
-        let subject = Choosing { making: self, document, spec, arguments: &arguments, redactor: &redactor }
-            .metrics()?;
-        Ok(subject.map(|metrics| Subject {
-            kind: document.kind,
-            namespace: document.namespace.clone(),
-            name: document.name.clone(),
-            place: document.place.clone(),
-            metrics,
-            redactor,
-        }))
+        Ok(Choosing { making: self, document, spec, arguments, redactor })
     }
 
     /// The arguments with their values, and those values that are secrets.
@@ -272,23 +252,68 @@ impl<'a> Making<'a> {
     }
 }
 
+/// What the command line names, but nobody has, is a slip.
+fn known<'a>(
+    flag: &str,
+    what: &str,
+    named: impl IntoIterator<Item = &'a String>,
+    known: &[&str],
+) -> Result<(), Failure> {
+    let Some(name) = named.into_iter().find(|name| !known.contains(&name.as_str())) else { return Ok(()) };
+    let hint = match did_you_mean(name, known) {
+        Some(meant) => format!("; did you mean {meant}?"),
+        None if known.is_empty() => "; there are none".to_owned(),
+        None => format!("; there are {}", known.join(", ")),
+    };
+    Err(Failure::CommandLine(format!("{flag} {name}: the files have no such {what}{hint}")))
+}
+
 /// Chooses and checks the metrics of one document.
 struct Choosing<'a> {
     making: &'a Making<'a>,
     document: &'a Document<'a>,
     spec: &'a AnalysisTemplateSpec,
-    arguments: &'a [Argument],
-    redactor: &'a Redactor,
+    arguments: Vec<Argument>,
+    redactor: Redactor,
 }
 
 impl Choosing<'_> {
+    /// The metrics of the document; inside, what is wrong with them.
+    fn subject(self) -> Result<Result<Subject, Wrong>, Failure> {
+        let metrics = self.metrics()?;
+        Ok(metrics.map(|metrics| Subject {
+            kind: self.document.kind,
+            namespace: self.document.namespace.clone(),
+            name: self.document.name.clone(),
+            place: self.document.place.clone(),
+            metrics,
+            redactor: self.redactor,
+        }))
+    }
+
+    /// The names of its metrics, as a cluster knows them and as they are printed: with their arguments, but for secrets.
+    fn names(&self) -> Vec<String> {
+        let shown = self.arguments.iter().zip(&self.spec.args).map(|(given, declared)| {
+            let secret = declared.value_from.as_ref().is_some_and(|from| from.secret_key_ref.is_some());
+            if secret { Argument { value: None, ..declared.clone() } } else { given.clone() }
+        });
+        let spec = AnalysisRunSpec {
+            metrics: self.spec.metrics.clone(),
+            args: shown.collect(),
+            ..AnalysisRunSpec::default()
+        };
+        // Where an argument does not fit that is told of the metric, as it was written.
+        let metrics = filled(&spec).unwrap_or(spec.metrics);
+        metrics.iter().map(|metric| self.redactor.text(&metric.name)).collect()
+    }
+
     fn metrics(&self) -> Result<Result<Vec<Measurable>, Wrong>, Failure> {
         let (mut filled, mut wrong) = (Vec::new(), Wrong::new());
         let values: BTreeMap<String, String> =
             self.arguments.iter().filter_map(|it| Some((it.name.clone(), it.value.clone()?))).collect();
-        for (index, metric) in self.spec.metrics.iter().enumerate() {
+        for (index, (metric, name)) in self.spec.metrics.iter().zip(self.names()).enumerate() {
             match windlass_analysis::arguments::fill(metric, &values) {
-                Ok(metric) => filled.push(metric),
+                Ok(metric) => filled.push(Metric { name, ..metric }),
                 Err(error) => wrong.push(self.told(&format!("spec.metrics[{index}]"), &error.to_string())),
             }
         }
@@ -303,7 +328,7 @@ impl Choosing<'_> {
         let chosen = &self.making.arguments.metrics;
         let mut metrics = Vec::new();
         for (index, (metric, rules)) in self.spec.metrics.iter().zip(rules).enumerate() {
-            if !chosen.is_empty() && !chosen.contains(&metric.name) {
+            if !chosen.is_empty() && !chosen.contains(&rules.name) {
                 continue;
             }
             match self.asked(index, metric)? {
@@ -339,7 +364,7 @@ impl Choosing<'_> {
         let question = Question {
             run: RunIdentity::default(),
             metric: metric.clone(),
-            arguments: self.arguments.to_vec(),
+            arguments: self.arguments.clone(),
             number: 0,
             about: About::New,
             subject: Some(Workload {

@@ -306,3 +306,59 @@ fn a_secret_is_not_told_by_a_mistake_either() {
     let told = failure(&template("t", spec), &["--secret", "s/k=not-an-address"]);
     assert!(told.contains("\"*****\" is no address") && !told.contains("not-an"), "{told}");
 }
+
+/// Two metrics with arguments in their names, one of them a secret.
+const NAMED: &str = r#"
+apiVersion: argoproj.io/v1alpha1
+kind: AnalysisTemplate
+metadata: {name: named}
+spec:
+  args:
+    - name: service
+    - {name: token, valueFrom: {secretKeyRef: {name: provider, key: token}}}
+  metrics:
+    - name: errors-{{args.service}}
+      provider: {web: {url: "http://HOST/lag?of=db"}}
+    - name: q-{{args.token}}
+      provider: {web: {url: "http://HOST/sessions"}}
+"#;
+
+#[test]
+fn a_metric_is_chosen_by_the_name_that_is_printed_and_its_secrets_are_not() {
+    let address = health();
+    let names = |metrics: &[&str]| {
+        let chosen = metrics.iter().flat_map(|metric| ["--metric", metric]);
+        let flags: Vec<&str> = FLAGS.into_iter().chain(chosen).collect();
+        let text = printed(NAMED, address, &flags);
+        let named = text.lines().filter(|line| line.contains("Successful  ")).map(str::trim_start);
+        named.filter_map(|line| line.split(' ').next()).map(ToOwned::to_owned).collect::<Vec<_>>()
+    };
+    assert_eq!(names(&[]), ["errors-db", "q-*****"]);
+    assert_eq!(names(&["errors-db"]), ["errors-db"]);
+    assert_eq!(names(&["q-*****"]), ["q-*****"]);
+    let unknown: Vec<&str> = FLAGS.into_iter().chain(["--metric", "latency"]).collect();
+    let told = failure(&NAMED.replace("HOST", &address.to_string()), &unknown);
+    assert!(told.contains("there are errors-db, q-*****"), "{told}");
+}
+
+#[test]
+fn what_the_document_shows_is_what_is_printed() {
+    let document = include_str!("../../../../docs/analyze.md");
+    let (_, rest) = document.split_once("cat > template.yaml <<'YAML'\n").unwrap();
+    let (template, _) = rest.split_once("YAML\n").unwrap();
+    let nobody = "127.0.0.1:9";
+    assert!(template.contains(nobody));
+    let prometheus = server(&[(
+        "/api/v1/query",
+        200,
+        r#"{"status":"success","data":{"resultType":"vector","result":[{"value":[1,"0.31"]}]}}"#,
+    )]);
+    for address in [nobody.to_owned(), prometheus.to_string()] {
+        let report = analyze(&template.replace(nobody, &address), &["--arg", "service=db"]).unwrap();
+        let printed = report.text();
+        assert!(
+            document.contains(&format!("```text\n{printed}```")),
+            "docs/analyze.md shows something else:\n{printed}"
+        );
+    }
+}

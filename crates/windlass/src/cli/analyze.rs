@@ -37,7 +37,7 @@ pub(crate) struct AnalyzeArguments {
     /// A pod that a metric with forEachPod is asked for; repeat it for several
     #[arg(long = "pod", value_name = "NAME")]
     pub(crate) pods: Vec<String>,
-    /// Only this metric; repeat it for several
+    /// Only this metric, by the name that is printed; repeat it for several
     #[arg(long = "metric", value_name = "NAME")]
     pub(crate) metrics: Vec<String>,
     /// How the result is printed

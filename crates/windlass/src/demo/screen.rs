@@ -4,7 +4,7 @@ use jiff::Timestamp;
 
 use super::story::{Look, NAME, Scene};
 use crate::failure::Failure;
-use crate::kubectl::render::{BOLD, FAINT, WIDTH, fitting, get, paint, why, wrap};
+use crate::kubectl::render::{BOLD, FAINT, WIDTH, fitting, get_within, paint, why, wrap};
 use crate::kubectl::status::line;
 use crate::kubectl::{Picture, Terminal};
 
@@ -54,7 +54,10 @@ impl Screen {
             }
             Kind::Text => {
                 self.shown.clear();
-                self.terminal.print(&format!("\n{title}\n{}\n\n{command}\n", wrap(scene.words, WIDTH, "")))
+                self.terminal.print(&format!(
+                    "\n{title}\n{}\n\n{command}\n",
+                    wrap(scene.words, self.terminal.columns(), "")
+                ))
             }
         }
     }
@@ -67,7 +70,11 @@ impl Screen {
             Kind::Moving { .. } => self.draw(now),
             Kind::Text if told != self.shown => {
                 self.shown = told;
-                self.terminal.print(&self.shown)
+                if self.terminal.size().is_none() {
+                    return self.terminal.print(&self.shown);
+                }
+                let room = self.terminal.columns().saturating_sub(2);
+                self.terminal.print(&(wrap(&self.shown, room, "  ") + "\n"))
             }
             Kind::Text => Ok(()),
         }
@@ -90,9 +97,10 @@ impl Screen {
                 Ok(())
             }
             Kind::Text => {
+                let columns = self.terminal.columns();
                 let (command, look) = match scene.look {
-                    Look::Get => ("get", get(now, picture, false)),
-                    Look::Why => ("why", why(now, &picture.rollout, &picture.checks)),
+                    Look::Get => ("get", get_within(now, picture, false, columns)),
+                    Look::Why => ("why", why(now, &picture.rollout, &picture.checks, columns)),
                 };
                 self.terminal.print(&format!("\n$ kubectl windlass {command} {NAME}\n{look}"))
             }

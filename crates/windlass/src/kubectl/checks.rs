@@ -159,6 +159,11 @@ impl CheckView {
         })
     }
 
+    /// Why one of its metrics is not asked.
+    pub(super) fn obstacle(&self) -> Option<&str> {
+        self.metrics.iter().find_map(MetricView::obstacle)
+    }
+
     /// When it can be over at the earliest, if every measurement is good; none when it has no end of its own.
     pub(super) fn earliest_end(&self) -> Option<Timestamp> {
         let ends = self.metrics.iter().filter(|metric| !metric.result.phase.is_completed());
@@ -173,6 +178,12 @@ impl CheckView {
 }
 
 impl MetricView {
+    /// Why it is not asked though its time has come.
+    pub(super) fn obstacle(&self) -> Option<&str> {
+        let message = self.result.message.as_str();
+        (!self.result.phase.is_completed() && !message.is_empty()).then_some(message)
+    }
+
     /// When it is asked next.
     pub(super) fn next(&self) -> Option<Timestamp> {
         match self.due {

@@ -13,7 +13,7 @@ use super::picture::Picture;
 mod analyses;
 
 pub(super) use analyses::{
-    aborted_by_check, background_ended, bad_pod, check_error, checking, many_checks, undecided,
+    aborted_by_check, background_ended, bad_pod, check_error, checking, many_checks, not_asked, undecided,
 };
 
 pub(super) const STABLE: &str = "web-5c8f9d6b7";
@@ -173,6 +173,7 @@ pub(super) fn states() -> Vec<(&'static str, Picture)> {
         ("no_controller", no_controller()),
         ("unguarded_and_behind", unguarded_and_behind()),
         ("checking", checking()),
+        ("not_asked", not_asked()),
         ("undecided", undecided()),
         ("check_error", check_error()),
         ("aborted_by_check", aborted_by_check()),

@@ -42,7 +42,7 @@ pub(super) async fn get(
         Some(Output::Wide) | None => {
             let picture = reach.picture(name).await?;
             let terminal = Terminal::new();
-            terminal.print(&render::get_within(Timestamp::now(), &picture, wide, columns(&terminal)))?;
+            terminal.print(&render::get_within(Timestamp::now(), &picture, wide, terminal.columns()))?;
         }
     }
     Ok(ExitCode::SUCCESS)
@@ -56,11 +56,6 @@ pub(crate) fn serialised(object: &impl Serialize, output: Output) -> Result<Stri
             .map(|text| format!("{text}\n"))
             .map_err(|error| Failure::Output(error.to_string())),
     }
-}
-
-/// How wide the screen is; where there is none, as wide as we ever are.
-fn columns(terminal: &Terminal) -> usize {
-    terminal.size().map_or(render::WIDTH, |(columns, _)| columns)
 }
 
 /// Draws at every change, until interrupted.
@@ -83,7 +78,7 @@ async fn live(reach: &Reach, name: &str, wide: bool) -> Result<(), Failure> {
             _ = ages.tick(), if terminal.is_terminal() && shown.is_some() => {}
         }
         let Some(picture) = &shown else { continue };
-        let text = render::get_within(Timestamp::now(), picture, wide, columns(&terminal));
+        let text = render::get_within(Timestamp::now(), picture, wide, terminal.columns());
         if text != drawn {
             terminal.draw(&text)?;
             drawn = text;

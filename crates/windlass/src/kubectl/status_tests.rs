@@ -28,6 +28,7 @@ fn each_state_has_its_exit_code() {
         ("no_controller", 4),
         ("unguarded_and_behind", 4),
         ("checking", 4),
+        ("not_asked", 4),
         ("undecided", 5),
         ("check_error", 4),
         ("aborted_by_check", 3),

@@ -4,6 +4,7 @@ use std::io::{IsTerminal, Write};
 
 use anstream::{AutoStream, ColorChoice, adapter::strip_str};
 
+use super::render::{NARROWEST, WIDTH};
 use crate::failure::Failure;
 
 const CLEAR_SCREEN: &str = "\x1b[2J\x1b[3J";
@@ -74,6 +75,11 @@ impl Terminal {
             Drawing::Apart => write(SCREEN_BACK),
             Drawing::Nowhere | Drawing::Here => Ok(()),
         }
+    }
+
+    /// How many columns there are to write in; where nobody says so, as many as we ever use.
+    pub(crate) fn columns(&self) -> usize {
+        self.size().map_or(WIDTH, |(columns, _)| columns.clamp(NARROWEST, WIDTH))
     }
 
     /// Columns and rows, where a person sees what is printed.

@@ -13,6 +13,7 @@ use crate::failure::Failure;
 pub(super) async fn why(reach: &Reach, name: &str) -> Result<ExitCode, Failure> {
     let rollout = reach.rollout(name).await?;
     let checks = reach.checks(name).await;
-    Terminal::new().print(&render::why(Timestamp::now(), &rollout, &checks))?;
+    let terminal = Terminal::new();
+    terminal.print(&render::why(Timestamp::now(), &rollout, &checks, terminal.columns()))?;
     Ok(ExitCode::SUCCESS)
 }

@@ -119,13 +119,13 @@ pub(crate) fn missing(rollout: &RolloutPlugin, templates: &Templates) -> Vec<(Te
     all.filter(|(template, _)| said.insert(template.clone())).collect()
 }
 
-/// Every metric that a rollout measures, or what keeps its analyses from being put together.
+/// Every metric that a rollout measures, with its arguments, or what keeps its analyses from being played.
 pub(crate) fn measured(rollout: &RolloutPlugin, templates: &Templates) -> Result<Vec<Metric>, Vec<String>> {
     let analyses = rollout.asked().analyses;
     let (mut metrics, mut wrong) = (Vec::new(), Vec::new());
     for (place, analysis) in analyses.all() {
-        match (Look { rollout, templates, place, analysis }).compose() {
-            Ok(spec) => metrics.extend(spec.metrics),
+        match (Look { rollout, templates, place, analysis }).measured() {
+            Ok(measured) => metrics.extend(measured),
             Err(flaws) => {
                 wrong.extend(flaws.iter().map(|flaw| format!("{}: {flaw}", analysis_field(place))));
             }
@@ -139,6 +139,18 @@ pub(crate) fn template_words(template: &TemplateReference) -> String {
     let kind = if template.cluster_scope { "ClusterAnalysisTemplate" } else { "AnalysisTemplate" };
     format!("{kind} {}", template.template_name)
 }
+
+/// What stands in the place of what only a cluster knows.
+struct Unknown {
+    /// Fields that a server fills in.
+    field: &'static str,
+    stable: &'static str,
+    latest: &'static str,
+}
+
+const UNKNOWN: Unknown = Unknown { field: HIDDEN, stable: "stable", latest: "latest" };
+/// Other words: what changes with them is not known.
+const OTHERWISE: Unknown = Unknown { field: "other", stable: "former", latest: "newer" };
 
 struct Look<'a> {
     rollout: &'a RolloutPlugin,
@@ -167,6 +179,10 @@ impl Look<'_> {
     }
 
     fn compose(&self) -> Result<AnalysisRunSpec, Vec<String>> {
+        self.composed(&UNKNOWN)
+    }
+
+    fn composed(&self, unknown: &Unknown) -> Result<AnalysisRunSpec, Vec<String>> {
         let rollout = serde_json::to_value(self.rollout).unwrap_or(Value::Null);
         let (mut analysis, mut templates) = (self.analysis.clone(), self.templates.clone());
         let declared = templates.values_mut().flat_map(|template| &mut template.args);
@@ -176,12 +192,31 @@ impl Look<'_> {
             // What a server fills in later is not known before.
             let later = path.starts_with("status.") || path.starts_with("metadata.");
             if later && field_of(&rollout, &path).is_err() {
-                argument.value = Some(HIDDEN.to_owned());
+                argument.value = Some(unknown.field.to_owned());
             }
         }
-        let about = About { rollout: &rollout, stable: "stable", latest: "latest" };
+        let about = About { rollout: &rollout, stable: unknown.stable, latest: unknown.latest };
         let plan = self.rollout.asked().plan.ok();
         compose(&analysis, &templates, about, Standing::of(plan.as_ref(), self.place))
+    }
+
+    /// The metrics with their arguments. By their names what they say is given, so those must be known.
+    fn measured(&self) -> Result<Vec<Metric>, Vec<String>> {
+        let with = |unknown: &Unknown| {
+            let spec = self.composed(unknown)?;
+            filled(&spec).map(|metrics| (spec, metrics)).map_err(|error| vec![error.to_string()])
+        };
+        let ((spec, metrics), (_, others)) = (with(&UNKNOWN)?, with(&OTHERWISE)?);
+        let named = spec.metrics.iter().zip(metrics.iter().zip(&others));
+        let unnamed = named.filter(|(_, (one, other))| one.name != other.name);
+        let wrong = unnamed.map(|(written, _)| {
+            format!(
+                "metric {:?} cannot be played: only a cluster knows its whole name; give the arguments in it a value",
+                written.name
+            )
+        });
+        let wrong: Vec<String> = wrong.collect();
+        if wrong.is_empty() { Ok(metrics) } else { Err(wrong) }
     }
 
     fn flaws(&self) -> Vec<CheckFlaw> {

@@ -4,6 +4,8 @@
 //! and `text` and `markdown` show it. Only `live` talks to a cluster, and only `files` reads the disk.
 
 mod checks;
+#[cfg(test)]
+mod documents;
 mod facts;
 mod forecast;
 mod live;
@@ -39,7 +41,8 @@ pub(crate) fn run(connection: &Connection, arguments: &PlanArguments) -> Result<
         Some(name) if arguments.files.is_empty() => in_runtime(live::reports(connection, name))?,
         _ => from_files(connection, arguments)?,
     };
-    match Terminal::new().print(&shown(&reports, arguments.output)?) {
+    let terminal = Terminal::new();
+    match terminal.print(&shown(&reports, arguments.output, terminal.columns())?) {
         Err(Failure::PipeClosed) | Ok(()) => {}
         Err(failure) => return Err(failure),
     }
@@ -73,9 +76,9 @@ struct All<'a> {
     rollouts: &'a [Report],
 }
 
-fn shown(reports: &[Report], output: PlanOutput) -> Result<String, Failure> {
+fn shown(reports: &[Report], output: PlanOutput, columns: usize) -> Result<String, Failure> {
     match output {
-        PlanOutput::Text => Ok(text::text(reports)),
+        PlanOutput::Text => Ok(text::text(reports, columns)),
         PlanOutput::Markdown => Ok(markdown::markdown(reports)),
         PlanOutput::Json => serialised(&All { rollouts: reports }, Output::Json),
     }

@@ -33,7 +33,7 @@ fn told(source: Source) -> String {
 }
 
 fn text(reports: &[Report]) -> String {
-    let text = strip_str(&shown(reports, PlanOutput::Text).expect("text")).to_string();
+    let text = strip_str(&shown(reports, PlanOutput::Text, WIDTH).expect("text")).to_string();
     assert!(text.lines().all(|line| line.width() <= WIDTH), "too wide:\n{text}");
     text
 }
@@ -42,9 +42,9 @@ fn text(reports: &[Report]) -> String {
 fn golden(name: &str, source: Source) {
     let reports = reports(source);
     insta::assert_snapshot!(format!("{name}_text"), text(&reports));
-    let markdown = shown(&reports, PlanOutput::Markdown).expect("markdown");
+    let markdown = shown(&reports, PlanOutput::Markdown, WIDTH).expect("markdown");
     insta::assert_snapshot!(format!("{name}_markdown"), markdown);
-    insta::assert_snapshot!(format!("{name}_json"), shown(&reports, PlanOutput::Json).expect("json"));
+    insta::assert_snapshot!(format!("{name}_json"), shown(&reports, PlanOutput::Json, WIDTH).expect("json"));
 }
 
 /// What the README has its readers write into web.yaml.
@@ -127,10 +127,19 @@ fn a_workload_that_is_missing_is_named() {
 }
 
 #[test]
+fn what_is_no_table_is_wrapped_in_narrow_terminals() {
+    let text = shown(&reports(manifest("analyses")), PlanOutput::Text, 80).expect("text");
+    let text = strip_str(&text).to_string();
+    // Columns of a table are three blanks apart.
+    let mut words = text.lines().filter(|line| !line.trim_start().contains("   "));
+    assert!(words.all(|line| line.width() <= 80), "{text}");
+}
+
+#[test]
 fn a_hundred_pods_are_shown_as_ranges() {
     let reports = reports(manifest("hundred"));
     insta::assert_snapshot!("hundred_text", text(&reports));
-    let markdown = shown(&reports, PlanOutput::Markdown).expect("markdown");
+    let markdown = shown(&reports, PlanOutput::Markdown, WIDTH).expect("markdown");
     insta::assert_snapshot!("hundred_markdown", markdown);
 }
 
@@ -270,6 +279,23 @@ fn each_warning_comes_when_it_is_true_and_not_when_it_is_nearly() {
     for (replaced, expected) in rows {
         assert_eq!(codes(replaced), expected, "{replaced:?}");
     }
+}
+
+/// Steps: 20, an analysis, 60, pause, 100.
+#[test]
+fn a_background_analysis_that_begins_with_the_last_weight_is_too_late() {
+    let late = |starting: u32| {
+        let mut source = manifest("checked");
+        assert!(source.text.contains("startingStep: 1\n"));
+        source.text = source.text.replace("startingStep: 1\n", &format!("startingStep: {starting}\n"));
+        let warnings = reports(source).remove(0).warnings;
+        warnings.into_iter().find(|warning| warning.code == Code::AnalysisTooLate).map(|it| it.message)
+    };
+    for early in 0..4 {
+        assert_eq!(late(early), None, "startingStep: {early}");
+    }
+    let told = late(4).expect("it is told");
+    assert!(told.starts_with("the background analysis begins with step 5 (setWeight 100)"), "{told}");
 }
 
 #[test]

@@ -4,18 +4,19 @@ use super::forecast::Forecast;
 use super::report::{Problem, Report};
 use super::warnings::{Level, Warning};
 use super::words;
-use crate::kubectl::render::{BAD, BOLD, Cell, FAILED, FAINT, HELD, PLAIN, Table, WIDTH, fact, paint, wrap};
+use crate::kubectl::render::{BAD, BOLD, Cell, FAILED, FAINT, HELD, PLAIN, Table, fact, paint, wrap};
 
-/// Every report, below each other.
-pub(crate) fn text(reports: &[Report]) -> String {
-    reports.iter().map(one).collect::<Vec<_>>().join("\n")
+/// Every report, below each other, in lines of at most so many columns; tables are as wide as they are.
+pub(crate) fn text(reports: &[Report], columns: usize) -> String {
+    reports.iter().map(|report| one(report, columns)).collect::<Vec<_>>().join("\n")
 }
 
-fn one(report: &Report) -> String {
-    let mut text = format!("{}\n\n", paint(BOLD, &wrap(&words::title(report), WIDTH, "  ")));
+fn one(report: &Report, columns: usize) -> String {
+    let mut text =
+        format!("{}\n\n", paint(BOLD, &wrap(&words::title(report), columns.saturating_sub(2), "  ")));
     if let Some(forecast) = &report.plan {
         for (label, value) in words::facts(forecast) {
-            text.push_str(&fact(label, &value));
+            text.push_str(&fact(label, &value, columns));
         }
         text.push('\n');
         text.push_str(&stages(forecast));
@@ -26,11 +27,11 @@ fn one(report: &Report) -> String {
     }
     if !report.wrong.is_empty() {
         text.push_str("Nothing will happen until this is mended:\n");
-        text.extend(report.wrong.iter().map(problem));
+        text.extend(report.wrong.iter().map(|it| problem(it, columns)));
     }
     if !report.warnings.is_empty() {
         text.push('\n');
-        text.extend(report.warnings.iter().map(warning));
+        text.extend(report.warnings.iter().map(|it| warning(it, columns)));
     }
     text
 }
@@ -55,19 +56,19 @@ fn analyses(forecast: &Forecast) -> String {
     table.lines("")
 }
 
-fn problem(problem: &Problem) -> String {
+fn problem(problem: &Problem, columns: usize) -> String {
     let place = problem.place.as_ref().map(|place| format!("{place}: ")).unwrap_or_default();
-    item(&paint(BAD, FAILED), &format!("{place}{}", problem.message))
+    item(&paint(BAD, FAILED), &format!("{place}{}", problem.message), columns)
 }
 
-fn warning(warning: &Warning) -> String {
+fn warning(warning: &Warning, columns: usize) -> String {
     let mark = match warning.level {
         Level::Warning => paint(HELD, "!"),
         Level::Note => paint(FAINT, "i"),
     };
-    item(&mark, &warning.message)
+    item(&mark, &warning.message, columns)
 }
 
-fn item(mark: &str, text: &str) -> String {
-    format!("  {mark} {}\n", wrap(text, WIDTH - 4, "    "))
+fn item(mark: &str, text: &str, columns: usize) -> String {
+    format!("  {mark} {}\n", wrap(text, columns.saturating_sub(4), "    "))
 }

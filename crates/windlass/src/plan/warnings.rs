@@ -272,7 +272,26 @@ impl Look<'_> {
                 ),
             )
         };
-        late.map(told).collect()
+        late.map(told).chain(self.late_background()).collect()
+    }
+
+    /// The one beside the steps begins with a step; before the first there is none.
+    fn late_background(&self) -> Option<Warning> {
+        let from = self.plan.background.map(|background| background.from).filter(|from| *from > 0)?;
+        let stage = self.forecast.stages.get(from)?;
+        let all = self.seen.replicas();
+        (all > 0 && stage.on_target == all).then(|| {
+            warning(
+                Code::AnalysisTooLate,
+                format!(
+                    "the background analysis begins with step {} ({}), which is to have every pod on the new version: \
+                     when it fails after that nothing can be put back, and a person has to decide; say an earlier step \
+                     in startingStep, counted from 0",
+                    from + 1,
+                    stage.does
+                ),
+            )
+        })
     }
 
     /// A provider that cannot be reached says nothing about the workload.

@@ -32,7 +32,8 @@ use crate::plan;
 pub(crate) fn run(connection: &Connection, arguments: &SimulateArguments) -> Result<ExitCode, Failure> {
     let manifests = plan::manifests(&arguments.files, arguments.recursive)?;
     let simulated = simulate(&manifests, plan::namespace(connection), arguments)?;
-    match Terminal::new().print(&simulated.shown(arguments.output)?) {
+    let terminal = Terminal::new();
+    match terminal.print(&simulated.shown(arguments.output, terminal.columns())?) {
         Err(Failure::PipeClosed) | Ok(()) => {}
         Err(failure) => return Err(failure),
     }
@@ -62,9 +63,9 @@ fn simulate(
 }
 
 impl Simulated {
-    fn shown(&self, output: SimulateOutput) -> Result<String, Failure> {
+    fn shown(&self, output: SimulateOutput, columns: usize) -> Result<String, Failure> {
         match output {
-            SimulateOutput::Text => Ok(text::text(&self.story, &self.verdict)),
+            SimulateOutput::Text => Ok(text::text(&self.story, &self.verdict, columns)),
             SimulateOutput::Svg => Ok(svg::svg(&self.story, &self.verdict)),
             SimulateOutput::Json => serialised(self, Output::Json),
         }

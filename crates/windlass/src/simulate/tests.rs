@@ -56,7 +56,7 @@ fn played(flags: &str) -> Simulated {
 }
 
 fn shown(simulated: &Simulated, output: SimulateOutput) -> String {
-    simulated.shown(output).expect("it can be shown")
+    simulated.shown(output, WIDTH).expect("it can be shown")
 }
 
 fn text(simulated: &Simulated) -> String {
@@ -197,6 +197,45 @@ fn what_only_a_server_knows_is_no_obstacle() {
     assert_eq!(json(&simulated)["end"]["outcome"], "completed");
 }
 
+/// The analysis of error-rate, with an argument in the name of its metric.
+fn checked_of(argument: &str) -> Source {
+    let mut source = manifest("checked");
+    let (named, used) = ("  metrics:\n  - name: error-rate", "- templateName: errors\n");
+    assert!(source.text.contains(named) && source.text.contains(used));
+    let filled = "  args: [{name: service}]\n  metrics:\n  - name: errors-{{args.service}}";
+    let given = format!("{used}          args: [{{name: service, {argument}}}]\n");
+    source.text = source.text.replace(named, filled).replace(used, &given);
+    source
+}
+
+#[test]
+fn a_metric_with_an_argument_in_its_name_is_known_by_its_whole_name() {
+    let rows = [
+        ("value: db", "db"),
+        ("valueFrom: {fieldRef: {fieldPath: metadata.namespace}}", "default"),
+        ("valueFrom: {secretKeyRef: {name: s, key: k}}", "*****"),
+    ];
+    for (argument, value) in rows {
+        for (says, outcome) in [("0.01", "completed"), ("0.9", "aborted")] {
+            let flags = format!("--image app:v2 --metric errors-{value}={says} --metric replica-lag=2");
+            let simulated = tried(checked_of(argument), &flags).unwrap_or_else(|it| panic!("{flags}: {it}"));
+            assert_eq!(json(&simulated)["end"]["outcome"], outcome, "{flags}");
+        }
+    }
+}
+
+#[test]
+fn a_metric_whose_name_only_a_cluster_knows_is_told_before_anything_is_played() {
+    for from in ["podTemplateHashValue: Latest", "fieldRef: {fieldPath: metadata.uid}"] {
+        let source = checked_of(&format!("valueFrom: {{{from}}}"));
+        let told = tried(source, "--metric errors-latest=0.01 --metric replica-lag=2").err();
+        let told = told.unwrap_or_else(|| panic!("{from} was played")).to_string();
+        let words =
+            "metric \"errors-{{args.service}}\" cannot be played: only a cluster knows its whole name";
+        assert!(told.contains(words), "{told}");
+    }
+}
+
 #[test]
 fn a_metric_that_turns_bad_in_a_pause_puts_everything_back() {
     let simulated = checked("--metric error-rate=0.01 --metric replica-lag=2,90@5m");
@@ -306,6 +345,16 @@ fn a_hundred_pods_fit_on_the_screen_and_into_the_picture() {
     let picture = shown(&simulated, SimulateOutput::Svg);
     let height = picture.split("height=\"").nth(1).and_then(|rest| rest.split('"').next());
     assert!(height.and_then(|height| height.parse::<u32>().ok()).is_some_and(|height| height < 1100));
+}
+
+#[test]
+fn a_run_is_told_and_drawn_in_narrow_terminals_too() {
+    let simulated = checked("--metric error-rate=0.01,0.2@1m --metric replica-lag=2");
+    for columns in [100, 80, 50] {
+        let text = simulated.shown(SimulateOutput::Text, columns).expect("it can be shown");
+        let text = strip_str(&text).to_string();
+        assert!(text.lines().all(|line| line.width() <= columns), "wider than {columns}:\n{text}");
+    }
 }
 
 #[test]

@@ -9,7 +9,7 @@ use super::picture::picture;
 use super::setting::{Assumed, Change};
 use super::story::{Entry, Outcome, Seconds, State, Story, Version, What};
 use super::verdict::{Check, Verdict};
-use crate::kubectl::render::{BAD, BOLD, DONE, FAILED, FAINT, GOOD, WIDTH, fact, paint, phase_words, wrap};
+use crate::kubectl::render::{BAD, BOLD, DONE, FAILED, FAINT, GOOD, fact, paint, phase_words, wrap};
 
 /// More pods than this that become ready one after the other are told in one line.
 const TOLD_ONE_BY_ONE: usize = 3;
@@ -27,33 +27,34 @@ const SAID_ALREADY: [&str; 8] = [
 /// How the event of an abort begins that an analysis has brought about; why is told with the analysis.
 const BY_ANALYSIS: [&str; 2] = ["Step-based analysis phase", "Background analysis phase"];
 
-pub(super) fn text(story: &Story, verdict: &Verdict) -> String {
-    let mut text = format!("{}\n\n", paint(BOLD, &wrap(&title(story), WIDTH, "  ")));
-    text.push_str(&fact("Change", &change_words(&story.change)));
-    text.push_str(&fact("Assumed", &assumed_words(&story.assumed)));
+/// In lines of at most so many columns.
+pub(super) fn text(story: &Story, verdict: &Verdict, columns: usize) -> String {
+    let mut text = format!("{}\n\n", paint(BOLD, &wrap(&title(story), columns.saturating_sub(2), "  ")));
+    text.push_str(&fact("Change", &change_words(&story.change), columns));
+    text.push_str(&fact("Assumed", &assumed_words(&story.assumed), columns));
     text.push('\n');
     if story.end.outcome != Outcome::NeverBegan {
-        text.push_str(&run(story));
+        text.push_str(&run(story, columns));
     }
     for (label, value) in end(story) {
-        text.push_str(&fact(label, &value));
+        text.push_str(&fact(label, &value, columns));
     }
     text.push('\n');
-    text.extend(verdict.checks.iter().map(check));
+    text.extend(verdict.checks.iter().map(|it| check(it, columns)));
     text
 }
 
 /// What happened, in words and as a picture.
-fn run(story: &Story) -> String {
+fn run(story: &Story, columns: usize) -> String {
     let mut text = String::new();
     for line in told(story) {
         let (time, rest) = line.split_once("  ").unwrap_or(("", &line));
         let indent = " ".repeat(time.chars().count() + 2);
-        let room = WIDTH.saturating_sub(indent.len());
+        let room = columns.saturating_sub(indent.len());
         let _ = writeln!(text, "{}  {}", paint(FAINT, time), wrap(rest, room, &indent));
     }
     text.push('\n');
-    text.push_str(&picture(story));
+    text.push_str(&picture(story, columns));
     text.push('\n');
     text
 }
@@ -287,7 +288,7 @@ pub(super) fn down_words(story: &Story) -> String {
     format!("{} of {} pods", story.pods_down_at_once, story.pods.len())
 }
 
-fn check(check: &Check) -> String {
+fn check(check: &Check, columns: usize) -> String {
     let mark = if check.good { paint(GOOD, DONE) } else { paint(BAD, FAILED) };
-    format!("  {mark} {}\n", wrap(&check.says, WIDTH - 4, "    "))
+    format!("  {mark} {}\n", wrap(&check.says, columns.saturating_sub(4), "    "))
 }

@@ -9,7 +9,7 @@ use windlass_engine::age_words;
 use super::sparkline::sparkline;
 use super::style::{AT_WORK, BAD, BOLD, BUSY, DONE, FAILED, FAINT, GOOD, HELD, PLAIN, TO_COME, paint};
 use super::table::{Cell, Table, seen_width, wrap};
-use super::values::value_words;
+use super::values::{numbers_in, value_words};
 use crate::kubectl::checks::{CheckView, MetricView};
 use crate::kubectl::picture::{Picture, Rolling};
 
@@ -114,7 +114,7 @@ impl Layout<'_> {
                 sparkline(&metric.result.measurements, metric.scope),
             ];
             let value = value(metric);
-            let (row, under) = match self.shape {
+            let (row, mut under) = match self.shape {
                 Shape::OneLine => ([head, counters, vec![Cell::new(value)]].concat(), Vec::new()),
                 Shape::TwoLines => ([head, counters].concat(), vec![value]),
                 Shape::ThreeLines => {
@@ -123,6 +123,7 @@ impl Layout<'_> {
                     (head, vec![line.lines("").trim_end().to_owned(), value])
                 }
             };
+            under.extend(metric.obstacle().map(|why| format!("not asked: {why}")));
             table.row(row);
             below.push(under.into_iter().filter(|line| !line.is_empty()).collect());
         }
@@ -184,12 +185,13 @@ fn counts(result: &MetricResult) -> Cell {
 
 /// The last value, against what is wanted.
 pub(super) fn value(metric: &MetricView) -> String {
+    let condition = metric.condition_words();
     let value = metric.last().map(|last| match last.phase {
         Phase::Error => "no value".to_owned(),
         _ if last.value.is_empty() => String::new(),
-        _ => value_words(last, metric.scope),
+        _ => value_words(last, metric.scope, &numbers_in(condition.as_deref().unwrap_or_default())),
     });
     let value = value.filter(|value| !value.is_empty());
-    let words: Vec<String> = [value, metric.condition_words()].into_iter().flatten().collect();
+    let words: Vec<String> = [value, condition].into_iter().flatten().collect();
     words.join(", ")
 }

@@ -2,16 +2,15 @@
 
 use windlass_api::rollout_plugin::{RolloutPlugin, RolloutPluginStatus};
 
-use super::WIDTH;
 use super::style::{BAD, BOLD, FAINT, HELD, paint, phase_words};
 use super::table::{fact, wrap};
 use crate::kubectl::picture::{Picture, Rolling};
 
 /// The head: one line per fact, and what is wrong with the resource itself.
-pub(super) fn header(picture: &Picture) -> String {
+pub(super) fn header(picture: &Picture, columns: usize) -> String {
     let rollout = &picture.rollout;
     let mut text = String::new();
-    let mut fact = |label: &str, value: String| text.push_str(&fact(label, &value));
+    let mut fact = |label: &str, value: String| text.push_str(&fact(label, &value, columns));
     fact("Name", paint(BOLD, rollout.name()));
     fact("Namespace", rollout.namespace().to_owned());
     fact("Workload", rollout.workload_words());
@@ -19,7 +18,7 @@ pub(super) fn header(picture: &Picture) -> String {
     fact("Status", phase_words(status.and_then(|status| status.phase.as_deref())));
     let Some(status) = status else {
         text.push('\n');
-        text.push_str(&unseen(rollout));
+        text.push_str(&unseen(rollout, columns));
         return text;
     };
     if let Some(step) = &status.step {
@@ -37,7 +36,7 @@ pub(super) fn header(picture: &Picture) -> String {
     }
     if !rollout.is_seen() {
         text.push('\n');
-        text.push_str(&unseen(rollout));
+        text.push_str(&unseen(rollout, columns));
     }
     text
 }
@@ -99,7 +98,7 @@ fn repeats(status: &RolloutPluginStatus, text: &str) -> bool {
 }
 
 /// For a rollout that nobody has looked at, or not at its latest change.
-pub(super) fn unseen(rollout: &RolloutPlugin) -> String {
+pub(super) fn unseen(rollout: &RolloutPlugin, columns: usize) -> String {
     let said = match rollout.told() {
         None => "No controller has looked at this rollout yet.",
         Some(_) => {
@@ -108,5 +107,5 @@ pub(super) fn unseen(rollout: &RolloutPlugin) -> String {
     };
     let check =
         "Is `windlass controller` running, and may it read this namespace? Its log says what it does.";
-    format!("{}\n{}\n", paint(HELD, said), wrap(check, WIDTH, ""))
+    format!("{}\n{}\n", paint(HELD, &wrap(said, columns, "")), wrap(check, columns, ""))
 }

@@ -6,24 +6,31 @@ use windlass_api::analysis::Phase;
 use windlass_api::rollout_plugin::RolloutPlugin;
 use windlass_engine::{CheckPlace, Run, Verdict, duration_words};
 
-use super::WIDTH;
 use super::checks::{measured, phase};
 use super::style::{BAD, BOLD, HELD, paint};
-use super::values::{value_in_full, value_words};
+use super::values::{numbers_in, value_in_full, value_words};
 use super::why::{labelled, moment};
 use crate::kubectl::checks::{CheckView, Checks, MetricView};
 use crate::kubectl::picture::Rolling;
 use crate::kubectl::render::wrap;
 
 /// A block for each analysis that the rollout waits for, is held by, or was aborted by.
-pub(super) fn judged(now: Timestamp, rollout: &RolloutPlugin, checks: &Checks) -> Vec<String> {
+pub(super) fn judged(
+    now: Timestamp,
+    rollout: &RolloutPlugin,
+    checks: &Checks,
+    columns: usize,
+) -> Vec<String> {
     let Some(run) = rollout.memo().run else { return Vec::new() };
-    let look = Look { now, rollout, run: &run };
+    let look = Look { now, rollout, run: &run, columns };
     let views: Vec<CheckView> = checks.of(rollout).into_iter().filter(|view| view.counts).collect();
     let mut blocks: Vec<String> = views.iter().filter_map(|view| look.block(view)).collect();
     blocks.extend(look.gone(&views));
     if let (Some(why), false) = (checks.missing(rollout), run.is_aborted()) {
-        blocks.push(format!("{}\n", wrap(&format!("The analyses are not shown: {why}"), WIDTH, "  ")));
+        blocks.push(format!(
+            "{}\n",
+            wrap(&format!("The analyses are not shown: {why}"), columns.saturating_sub(2), "  ")
+        ));
     }
     blocks
 }
@@ -45,6 +52,7 @@ struct Look<'a> {
     now: Timestamp,
     rollout: &'a RolloutPlugin,
     run: &'a Run,
+    columns: usize,
 }
 
 impl Look<'_> {
@@ -69,7 +77,7 @@ impl Look<'_> {
         let word = paint(style, &format!("{symbol} {}", view.status.phase.as_str()));
         let title = format!("AnalysisRun {}", view.name);
         let mut text = format!("{}{}: {word}\n", paint(BOLD, &title), place_words(view.place));
-        let mut fact = |label: &str, value: &str| text.push_str(&labelled(label, value));
+        let mut fact = |label: &str, value: &str| text.push_str(&labelled(label, value, self.columns));
         match (view.status.completed_at, view.status.started_at) {
             (Some(at), _) | (None, Some(at)) => fact("since:", &moment(self.now, at)),
             (None, None) => {}
@@ -89,6 +97,12 @@ impl Look<'_> {
         Some(text)
     }
 
+    /// Every pod is updated, and the workload's controller has forgotten what to go back to: an abort is refused.
+    fn is_forgotten(&self) -> bool {
+        let current = self.rollout.told().and_then(|status| status.current_revision.as_deref());
+        current.is_some_and(|current| current != self.run.stable.as_str())
+    }
+
     /// The rollout says it already.
     fn is_said(&self, message: &str) -> bool {
         self.rollout.told().is_some_and(|status| {
@@ -102,6 +116,7 @@ impl Look<'_> {
             fact("metric:", &self.progress(metric));
         }
         let end = match view.earliest_end() {
+            Some(_) if view.obstacle().is_some() => "not known: first it must be possible to ask".to_owned(),
             Some(end) => format!("in {} at the earliest, if every value is good", self.until(end)),
             None if view.place == Some(CheckPlace::Background) => {
                 "with the rollout: it is measured as long as that is under way".to_owned()
@@ -114,18 +129,21 @@ impl Look<'_> {
     fn progress(&self, metric: &MetricView) -> String {
         let dry = if metric.result.dry_run { " (dry run)" } else { "" };
         let mut words = format!("{}{dry}: {} measured", metric.result.name, measured(metric));
+        let condition = metric.condition_words();
+        let thresholds = numbers_in(condition.as_deref().unwrap_or_default());
         if let Some(last) = metric.last() {
             let last = match last.phase {
                 Phase::Error => format!(", the last without a value ({})", last.message),
-                _ => format!(", the last {}", value_words(last, metric.scope)),
+                _ => format!(", the last {}", value_words(last, metric.scope, &thresholds)),
             };
             words.push_str(&last);
         }
-        words += &metric.condition_words().map(|it| format!(" ({it})")).unwrap_or_default();
-        match metric.next() {
-            Some(at) if at > self.now => words + &format!("; next in {}", self.until(at)),
-            Some(_) => words + "; next now",
-            None => words,
+        words += &condition.map(|it| format!(" ({it})")).unwrap_or_default();
+        match (metric.obstacle(), metric.next()) {
+            (Some(why), _) => words + &format!("; not asked: {why}"),
+            (None, Some(at)) if at > self.now => words + &format!("; next in {}", self.until(at)),
+            (None, Some(_)) => words + "; next now",
+            (None, None) => words,
         }
     }
 
@@ -138,23 +156,24 @@ impl Look<'_> {
         let (rollout, namespace) = (self.rollout.name(), self.rollout.namespace());
         let see =
             format!("kubectl -n {namespace} get analysisrun {name} -o yaml (every measurement that is kept)");
+        let back = if self.is_forgotten() {
+            "put the former template back".to_owned()
+        } else {
+            format!("kubectl windlass abort {rollout}  (go back)")
+        };
         let go_on = match role {
             Role::Blamed => {
                 format!(
                     "kubectl windlass restart {rollout}  (try it again from the first step), or change the template"
                 )
             }
-            Role::Undecided(Verdict::Failed) => {
-                format!(
-                    "kubectl windlass promote {rollout}  (keep it all the same), or put the former template back"
-                )
+            Role::Undecided(verdict) => {
+                let kept = verdict == Verdict::Failed || self.is_forgotten();
+                let meaning = if kept { "keep it all the same" } else { "go on all the same" };
+                format!("kubectl windlass promote {rollout}  ({meaning}), or {back}")
             }
-            Role::Undecided(_) => format!(
-                "kubectl windlass promote {rollout}  (go on all the same), or kubectl windlass abort {rollout}  (go back)"
-            ),
             Role::Again => format!(
-                "it begins again by itself; kubectl windlass promote {rollout} --full  (go on without it), or kubectl \
-                 windlass abort {rollout}  (go back)"
+                "it begins again by itself; kubectl windlass promote {rollout} --full  (go on without it), or {back}"
             ),
             Role::Running => format!("kubectl windlass get {rollout} --watch  (see each measurement)"),
         };
@@ -177,8 +196,8 @@ impl Look<'_> {
                 place_words(Some(place)),
                 paint(style, verdict.as_str())
             );
-            text.push_str(&labelled("why:", why));
-            text.push_str(&labelled("next:", &self.advice(role, name)[0]));
+            text.push_str(&labelled("why:", why, self.columns));
+            text.push_str(&labelled("next:", &self.advice(role, name)[0], self.columns));
             text
         };
         blame.into_iter().chain(undecided).map(block).collect()

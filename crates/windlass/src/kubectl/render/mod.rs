@@ -23,7 +23,7 @@ pub(super) use list::list;
 pub(crate) use steps::step_words;
 pub(crate) use style::phase_line;
 pub(crate) use style::{BAD, BOLD, BUSY, DONE, FAILED, FAINT, GOOD, HELD, PLAIN, paint, phase_words};
-pub(crate) use table::{Cell, Table, cut, fact, wrap};
+pub(crate) use table::{Cell, Table, cut, fact, seen_width, wrap};
 pub(crate) use why::why;
 
 use jiff::Timestamp;
@@ -32,6 +32,8 @@ use super::picture::{Picture, Rolling};
 
 /// No line of ours is longer than this, names of unusual length aside.
 pub(crate) const WIDTH: usize = 116;
+/// Narrower than this nothing is drawn, however narrow the screen.
+pub(crate) const NARROWEST: usize = 40;
 
 /// `get`: the header, the tree, the analyses, and what is waited for.
 pub(crate) fn get(now: Timestamp, picture: &Picture, wide: bool) -> String {
@@ -40,11 +42,12 @@ pub(crate) fn get(now: Timestamp, picture: &Picture, wide: bool) -> String {
 
 /// The same, where what can be narrow is so when there is less room.
 pub(crate) fn get_within(now: Timestamp, picture: &Picture, wide: bool, columns: usize) -> String {
-    let mut text = header::header(picture);
+    let columns = columns.min(WIDTH);
+    let mut text = header::header(picture, columns);
     text.push('\n');
     text.push_str(&tree::tree(now, picture, wide));
-    let checks = checks::checks(now, picture, columns.min(WIDTH));
-    for part in [checks, waits::waiting(now, &picture.rollout)] {
+    let checks = checks::checks(now, picture, columns);
+    for part in [checks, waits::waiting(now, &picture.rollout, columns)] {
         if !part.is_empty() {
             text.push('\n');
             text.push_str(&part);
@@ -66,7 +69,8 @@ pub(crate) fn fitting(now: Timestamp, picture: &Picture, columns: usize, rows: u
     );
     let mut text = format!("{}\n{}\n", wrap(&line, columns, "  "), header::versions(picture));
     text.push_str(&tree::tree(now, picture, false));
-    for part in [checks::checks(now, picture, columns.min(WIDTH)), waits::waiting(now, &picture.rollout)] {
+    let room = columns.min(WIDTH);
+    for part in [checks::checks(now, picture, room), waits::waiting(now, &picture.rollout, room)] {
         if text.lines().count() + 1 + part.lines().count() <= rows && !part.is_empty() {
             text.push('\n');
             text.push_str(&part);

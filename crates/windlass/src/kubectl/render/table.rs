@@ -4,7 +4,6 @@ use anstream::adapter::strip_str;
 use anstyle::Style;
 use unicode_width::{UnicodeWidthChar, UnicodeWidthStr};
 
-use super::WIDTH;
 use super::style::{FAINT, PLAIN, paint};
 
 /// Text in pieces, each in its style.
@@ -79,10 +78,10 @@ fn line(row: &[Cell], widths: &[usize], indent: &str) -> String {
 /// Where the values of facts begin.
 const LABEL: usize = 12;
 
-/// A fact under its label, in lines of the usual width.
-pub(crate) fn fact(label: &str, value: &str) -> String {
+/// A fact behind its label, in lines of at most so many columns.
+pub(crate) fn fact(label: &str, value: &str, columns: usize) -> String {
     let label = format!("{:<LABEL$}", format!("{label}:"));
-    format!("{}{}\n", paint(FAINT, &label), wrap(value, WIDTH - LABEL, &" ".repeat(LABEL)))
+    format!("{}{}\n", paint(FAINT, &label), wrap(value, columns.saturating_sub(LABEL), &" ".repeat(LABEL)))
 }
 
 /// Words in lines of at most `width` columns, not counting the indent that lines after the first one are behind.
@@ -124,6 +123,6 @@ pub(crate) fn cut(line: &str, width: usize) -> String {
 }
 
 /// How wide a terminal shows a text that may have colours in it.
-pub(super) fn seen_width(text: &str) -> usize {
+pub(crate) fn seen_width(text: &str) -> usize {
     strip_str(text).to_string().width()
 }

@@ -4,7 +4,10 @@ use anstream::adapter::strip_str;
 use unicode_width::UnicodeWidthStr;
 
 use crate::kubectl::checks::Checks;
-use crate::kubectl::fixtures::{aborted_by_check, checking, now, paused_for_person, progressing, states};
+use crate::kubectl::fixtures::{
+    aborted_by_check, check_error, checking, now, paused_for_person, progressing, states, undecided,
+};
+use crate::kubectl::picture::Picture;
 use crate::kubectl::render;
 
 #[test]
@@ -19,9 +22,18 @@ fn get_draws_every_state() {
 #[test]
 fn why_explains_every_state() {
     for (name, picture) in states() {
-        let text = strip_str(&render::why(now(), &picture.rollout, &picture.checks)).to_string();
+        let text =
+            strip_str(&render::why(now(), &picture.rollout, &picture.checks, render::WIDTH)).to_string();
         assert!(text.lines().all(|line| line.width() <= 120), "{name} is too wide:\n{text}");
         insta::assert_snapshot!(format!("why_{name}"), text);
+    }
+}
+
+#[test]
+fn why_is_explained_in_narrow_terminals_too() {
+    for (name, picture) in states() {
+        let text = strip_str(&render::why(now(), &picture.rollout, &picture.checks, 80)).to_string();
+        assert!(text.lines().all(|line| line.width() <= 80), "{name} is too wide:\n{text}");
     }
 }
 
@@ -91,4 +103,40 @@ fn analyses_that_cannot_be_read_are_missed_only_where_there_should_be_some() {
     let mut picture = paused_for_person();
     picture.checks = Checks::NotSeen("this cluster does not know AnalysisRuns".to_owned());
     assert_eq!(render::checks::checks(now(), &picture, render::WIDTH), "");
+}
+
+#[test]
+fn nobody_is_told_to_abort_when_every_pod_is_updated() {
+    for (mut picture, promoted) in [(undecided(), "promote web "), (check_error(), "promote web --full")] {
+        let next = |picture: &Picture| {
+            let text =
+                strip_str(&render::why(now(), &picture.rollout, &picture.checks, render::WIDTH)).to_string();
+            let (_, next) = text.split_once("  next:").unwrap();
+            next.split("  next:").next().unwrap().split_whitespace().collect::<Vec<_>>().join(" ")
+        };
+        assert!(next(&picture).contains("or kubectl windlass abort web (go back)"), "{}", next(&picture));
+        // The set has forgotten the former version.
+        let status = picture.rollout.status.as_mut().unwrap();
+        (status.current_revision, status.updated_replicas) = (status.updated_revision.clone(), Some(5));
+        let next = next(&picture);
+        assert!(next.contains(promoted) && next.contains("or put the former template back"), "{next}");
+        assert!(!next.contains("abort"), "{next}");
+    }
+}
+
+#[test]
+fn what_the_document_shows_of_analyses_is_what_is_drawn() {
+    let mut picture = checking();
+    if let Checks::Seen(runs) = &mut picture.checks {
+        runs.retain(|run| {
+            run.metadata.annotations.iter().flatten().all(|(_, place)| !place.contains("background"))
+        });
+    }
+    let drawn = strip_str(&render::checks::checks(now(), &picture, render::WIDTH)).to_string();
+    let drawn = drawn.replace("web-web-", "db-db-");
+    let document = include_str!("../../../../../docs/analysis.md");
+    assert!(
+        document.contains(&format!("```text\n{drawn}```")),
+        "docs/analysis.md shows something else:\n{drawn}"
+    );
 }

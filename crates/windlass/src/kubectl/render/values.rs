@@ -10,6 +10,8 @@ use crate::kubectl::checks::Scope;
 
 /// So many characters of a value are shown in a line.
 const LONGEST: usize = 24;
+/// A number of so many characters can be read as it is.
+const SHORT: usize = 8;
 
 /// The number that stands for a measurement: the only one that its value has; of a metric per pod that of the pod which
 /// decided, and if none did, the mean of all.
@@ -25,10 +27,12 @@ pub(super) fn number(measurement: &Measurement, scope: Scope) -> Option<f64> {
     Some(numbers.iter().sum::<f64>() / f64::from(u32::try_from(numbers.len()).ok()?))
 }
 
-/// A value for a line: long fractions and long texts are cut.
-pub(super) fn value_words(measurement: &Measurement, scope: Scope) -> String {
-    let words = Pods::of(measurement, scope).and_then(|pods| pods.in_few_words());
-    let text = words.unwrap_or_else(|| single(&measurement.value).unwrap_or(measurement.value.clone()));
+/// A value for a line: long fractions and long texts are cut, but never so that a number seems to be on the other side of
+/// one of these.
+pub(super) fn value_words(measurement: &Measurement, scope: Scope, thresholds: &[f64]) -> String {
+    let words = Pods::of(measurement, scope).and_then(|pods| pods.in_few_words(thresholds));
+    let single = || single(&measurement.value).map(|number| rounded(&number, thresholds));
+    let text = words.or_else(single).unwrap_or_else(|| measurement.value.clone());
     let cut: String = text.chars().take(LONGEST).collect();
     if cut.len() < text.len() { format!("{cut}…") } else { text }
 }
@@ -63,23 +67,22 @@ impl Pods {
     }
 
     /// `db-2 0.3`, or `0.01 to 0.02 of 3 pods`.
-    fn in_few_words(&self) -> Option<String> {
+    fn in_few_words(&self, thresholds: &[f64]) -> Option<String> {
+        let rounded = |number: String| rounded(&number, thresholds);
         if let Some((pod, value)) = &self.decisive {
-            return Some(format!("{pod} {}", words_of(value)));
+            return Some(format!("{pod} {}", words_of(value, rounded)));
         }
         let numbers: Vec<f64> = self.others.values().map(only_number).collect::<Option<_>>()?;
         let low = numbers.iter().copied().reduce(f64::min)?;
         let high = numbers.iter().copied().reduce(f64::max)?;
-        let [low, high] = [low, high].map(|number| {
-            let text = number.to_string();
-            single(&text).unwrap_or(text)
-        });
+        let [low, high] = [low, high].map(|number| rounded(number.to_string()));
         let pods = if numbers.len() == 1 { "1 pod".to_owned() } else { format!("{} pods", numbers.len()) };
         Some(if low == high { format!("{low} of {pods}") } else { format!("{low} to {high} of {pods}") })
     }
 
     fn in_full(&self) -> String {
-        let words = |(pod, value): (&String, &Value)| format!("{pod} {}", words_of(value));
+        let exact = |number: String| number;
+        let words = |(pod, value): (&String, &Value)| format!("{pod} {}", words_of(value, exact));
         let others = self.others.iter().map(words).collect::<Vec<_>>().join(", ");
         match &self.decisive {
             None => others,
@@ -90,12 +93,12 @@ impl Pods {
 }
 
 /// The value of one pod of several: of a list of one what is in it.
-fn words_of(value: &Value) -> String {
+fn words_of(value: &Value, number: impl Fn(String) -> String) -> String {
     let inner = match value {
         Value::Array(items) if items.len() == 1 => &items[0],
         other => other,
     };
-    single(&inner.to_string()).unwrap_or_else(|| spread(inner))
+    single(&inner.to_string()).map_or_else(|| spread(inner), number)
 }
 
 /// The only number that a value has, however deep: Prometheus answers with a list of one, others with names and values.
@@ -114,13 +117,13 @@ fn only_number(value: &Value) -> Option<f64> {
     }
 }
 
-/// A number, or a list of one, that is too long to be read, shortened.
+/// A value that is a number, or a list of one number: that number, with all its digits.
 fn single(value: &str) -> Option<String> {
     let number = match serde_json::from_str(value).ok()? {
-        Value::Array(items) => items.first().filter(|_| items.len() == 1)?.as_f64()?,
-        other => other.as_f64()?,
+        Value::Array(mut items) => items.pop().filter(|_| items.is_empty())?,
+        other => other,
     };
-    (value.len() > 8).then(|| rounded(number))
+    number.is_number().then(|| number.to_string())
 }
 
 /// JSON with a blank behind every comma and colon.
@@ -138,21 +141,46 @@ fn spread(value: &Value) -> String {
     }
 }
 
-/// Four digits are enough to see on which side of a threshold a value is; fewer than a thousandth is written in full.
-fn rounded(number: f64) -> String {
-    match number.abs() {
-        1000.0.. => format!("{number:.0}"),
-        1.0.. => format!("{number:.2}"),
-        0.001.. => format!("{number:.4}"),
-        _ => format!("{number:.2e}"),
-    }
+/// Four digits are enough to get an idea, and as many more as it takes to see on which side of each threshold a number
+/// is. What is less than a thousandth is written with its exponent.
+fn rounded(text: &str, thresholds: &[f64]) -> String {
+    let Some(number) = text.parse::<f64>().ok().filter(|_| text.len() > SHORT) else {
+        return text.to_owned();
+    };
+    let shortened = |more: usize| match number.abs() {
+        1000.0.. => format!("{number:.more$}"),
+        1.0.. => format!("{number:.0$}", 2 + more),
+        0.001.. => format!("{number:.0$}", 4 + more),
+        _ => format!("{number:.0$e}", 2 + more),
+    };
+    let is_true = |text: &String| {
+        let shown = text.parse::<f64>().ok();
+        let same_side = |it: &f64| shown.is_some_and(|shown| shown.partial_cmp(it) == number.partial_cmp(it));
+        thresholds.iter().all(same_side)
+    };
+    (0..text.len()).map(shortened).find(is_true).unwrap_or_else(|| text.to_owned())
+}
+
+/// The numbers that stand in a condition, with either sign. One too many costs a digit at most.
+pub(super) fn numbers_in(condition: &str) -> Vec<f64> {
+    let goes_on = |letter: char| letter.is_alphanumeric() || "_.".contains(letter);
+    let begins =
+        |(at, letter): &(usize, char)| letter.is_ascii_digit() && !condition[..*at].ends_with(goes_on);
+    let number = |(at, _): (usize, char)| {
+        let rest = &condition[at..];
+        let end = rest.find(|it: char| !goes_on(it) && !"+-".contains(it)).unwrap_or(rest.len());
+        // `1e-3` is a number, `1-3` is none.
+        let parts = (1..=end).rev().filter_map(|end| rest.get(..end));
+        parts.map(|part| part.replace('_', "")).find_map(|part| part.parse::<f64>().ok())
+    };
+    condition.char_indices().filter(begins).filter_map(number).flat_map(|it| [it, -it]).collect()
 }
 
 #[cfg(test)]
 mod tests {
     use windlass_api::analysis::Measurement;
 
-    use super::{number, value_in_full, value_words};
+    use super::{number, numbers_in, value_in_full, value_words};
     use crate::kubectl::checks::Scope;
 
     fn measured(value: &str, message: &str) -> Measurement {
@@ -161,7 +189,7 @@ mod tests {
 
     #[test]
     fn long_values_are_cut_and_short_ones_left_alone() {
-        let shown = |value| value_words(&measured(value, ""), Scope::Whole);
+        let shown = |value| value_words(&measured(value, ""), Scope::Whole, &[]);
         assert_eq!(shown("0.05"), "0.05");
         assert_eq!(shown("0.012345678901"), "0.0123");
         assert_eq!(shown("[0.0123456789]"), "0.0123");
@@ -171,9 +199,44 @@ mod tests {
     }
 
     #[test]
+    fn a_number_is_shown_on_its_side_of_what_the_condition_says() {
+        let rows = [
+            ("0.99899999", "result >= 0.999", "0.99899999"),
+            ("[0.9989012345]", "result[0] >= 0.999", "0.9989"),
+            ("0.99901234567", "result >= 0.999", "0.99901"),
+            ("249.99987654", "result < 250", "249.9999"),
+            ("1000.4123456", "result <= 1_000", "1000.4"),
+            ("-4.9999999", "result < -5", "-4.9999999"),
+            ("0.00099999999", "result < 1e-3", "9.9999999e-4"),
+            ("0.012345678", "result < 0.05", "0.0123"),
+        ];
+        for (value, condition, wanted) in rows {
+            let shown = value_words(&measured(value, ""), Scope::Whole, &numbers_in(condition));
+            assert_eq!(shown, wanted, "{value} {condition}");
+        }
+        let pods = measured(r#"{"db-0":0.01,"db-1":0.0499999999}"#, "");
+        assert_eq!(value_words(&pods, Scope::EachPod, &[0.05]), "0.01 to 0.0499999999 of …");
+    }
+
+    #[test]
+    fn the_numbers_of_a_condition_are_found() {
+        let rows = [
+            ("len(result) > 0 && result[0] < 0.05", &[0.0, 0.05][..]),
+            ("result < 1e-3 || p95<=250-1", &[0.001, 250.0, 1.0]),
+            ("result.v2 in 7..10 and x == \"über 3\" or y<1_000", &[7.0, 3.0, 1000.0]),
+        ];
+        for (text, wanted) in rows {
+            let found = numbers_in(text);
+            assert!(wanted.iter().all(|number| found.contains(number)), "{text}: {found:?}");
+        }
+        assert!(numbers_in("all(result, # != nil)").is_empty());
+    }
+
+    #[test]
     fn in_full_nothing_is_left_out_and_lines_can_be_broken() {
         let shown = |value| value_in_full(&measured(value, ""), Scope::Whole);
-        assert_eq!(shown("[0.0123456789]"), "0.0123");
+        assert_eq!(shown("[0.0123456789]"), "0.0123456789");
+        assert_eq!(shown("9007199254740993"), "9007199254740993");
         assert_eq!(shown("[1,2,30]"), "[1, 2, 30]");
         assert_eq!(shown(r#"{"status":"of, all","lag":[0.25]}"#), r#"{"lag": [0.25], "status": "of, all"}"#);
         assert_eq!(shown("a text that is longer than a line"), "a text that is longer than a line");
@@ -197,13 +260,16 @@ mod tests {
         let bad =
             measured(value, "pod db-2 has value 0.3123456789: successCondition \"result < 0.05\" is false");
         assert_eq!(number(&bad, Scope::EachPod), Some(0.312_345_678_9));
-        assert_eq!(value_words(&bad, Scope::EachPod), "db-2 0.3123");
-        assert_eq!(value_in_full(&bad, Scope::EachPod), "db-2 0.3123; the others: db-1 0.01, db-10 0.02");
+        assert_eq!(value_words(&bad, Scope::EachPod, &[]), "db-2 0.3123");
+        assert_eq!(
+            value_in_full(&bad, Scope::EachPod),
+            "db-2 0.3123456789; the others: db-1 0.01, db-10 0.02"
+        );
         let silent = measured(r#"{"db-1":null,"db-10":0.02}"#, "pod db-1: no answer");
         assert_eq!(number(&silent, Scope::EachPod), None);
-        assert_eq!(value_words(&silent, Scope::EachPod), "db-1 null");
+        assert_eq!(value_words(&silent, Scope::EachPod, &[]), "db-1 null");
         let good = measured(r#"{"db-0":0.01,"db-1":0.03}"#, "");
         assert_eq!(number(&good, Scope::EachPod), Some(0.02));
-        assert_eq!(value_words(&good, Scope::EachPod), "0.01 to 0.03 of 2 pods");
+        assert_eq!(value_words(&good, Scope::EachPod, &[]), "0.01 to 0.03 of 2 pods");
     }
 }

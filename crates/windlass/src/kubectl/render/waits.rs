@@ -4,32 +4,31 @@ use jiff::Timestamp;
 use windlass_api::rollout_plugin::{PodNote, RolloutPlugin, WaitNote};
 use windlass_engine::age_words;
 
-use super::WIDTH;
 use super::style::{BAD, BOLD, FAINT, HELD, paint};
 use super::table::wrap;
 use crate::kubectl::picture::Rolling;
 
 /// The waits, each with its age, its pods and its end; empty when there are none.
-pub(super) fn waiting(now: Timestamp, rollout: &RolloutPlugin) -> String {
+pub(super) fn waiting(now: Timestamp, rollout: &RolloutPlugin, columns: usize) -> String {
     let waits = rollout.told().map(|status| status.waits.as_slice()).unwrap_or_default();
     if waits.is_empty() {
         return String::new();
     }
     let mut text = format!("{}\n", paint(BOLD, "Waiting for:"));
     for wait in waits {
-        text.push_str(&one(now, wait));
+        text.push_str(&one(now, wait, columns));
     }
     text
 }
 
-fn one(now: Timestamp, wait: &WaitNote) -> String {
+fn one(now: Timestamp, wait: &WaitNote, columns: usize) -> String {
     let bullet = if wait.needs_person { paint(HELD, "!") } else { "-".to_owned() };
     let since = wait.since.as_ref().map(|since| format!(" (for {})", age_words(since.0, now)));
     let message = format!("{}{}", wait.message, since.unwrap_or_default());
-    let mut text = format!("  {bullet} {}\n", wrap(&message, WIDTH - 4, "    "));
+    let mut text = format!("  {bullet} {}\n", wrap(&message, columns.saturating_sub(4), "    "));
     text.extend(wait.pods.iter().map(|pod| format!("      {}\n", pod_words(now, pod))));
     let ends = format!("ends when: {}", wait.ends_when);
-    let ends = paint(FAINT, &wrap(&ends, WIDTH - 4, "    "));
+    let ends = paint(FAINT, &wrap(&ends, columns.saturating_sub(4), "    "));
     format!("{text}    {ends}\n")
 }
 

@@ -4,7 +4,6 @@ use jiff::Timestamp;
 use windlass_api::rollout_plugin::{PodNote, RolloutPlugin, WaitNote};
 use windlass_engine::age_words;
 
-use super::WIDTH;
 use super::header::{remarks, unseen};
 use super::judged::judged;
 use super::style::{BOLD, FAINT, HELD, paint, phase_line};
@@ -13,8 +12,8 @@ use crate::kubectl::checks::Checks;
 use crate::kubectl::picture::Rolling;
 
 /// The phase and its message, then each wait, then each analysis that has to do with it.
-pub(crate) fn why(now: Timestamp, rollout: &RolloutPlugin, checks: &Checks) -> String {
-    let Some(status) = rollout.told() else { return unseen(rollout) };
+pub(crate) fn why(now: Timestamp, rollout: &RolloutPlugin, checks: &Checks, columns: usize) -> String {
+    let Some(status) = rollout.told() else { return unseen(rollout, columns) };
     let phase = status.phase.as_deref();
     let message = match (phase, &status.message) {
         (_, Some(message)) => Some(message.as_str()),
@@ -23,10 +22,10 @@ pub(crate) fn why(now: Timestamp, rollout: &RolloutPlugin, checks: &Checks) -> S
         }
         (_, None) => None,
     };
-    let mut text = wrap(&phase_line(phase, message), WIDTH, "  ");
+    let mut text = wrap(&phase_line(phase, message), columns.saturating_sub(2), "  ");
     text.push('\n');
     text.extend(remarks(status).into_iter().map(|(style, label, remark)| {
-        let remark = wrap(&format!("{label}: {remark}"), WIDTH, "  ");
+        let remark = wrap(&format!("{label}: {remark}"), columns.saturating_sub(2), "  ");
         format!(
             "
 {}
@@ -36,31 +35,34 @@ pub(crate) fn why(now: Timestamp, rollout: &RolloutPlugin, checks: &Checks) -> S
     }));
     for wait in &status.waits {
         text.push('\n');
-        text.push_str(&one(now, wait));
+        text.push_str(&one(now, wait, columns));
     }
-    for block in judged(now, rollout, checks) {
+    for block in judged(now, rollout, checks, columns) {
         text.push('\n');
         text.push_str(&block);
     }
     if !rollout.is_seen() {
         text.push('\n');
-        text.push_str(&unseen(rollout));
+        text.push_str(&unseen(rollout, columns));
     }
     text
 }
 
-fn one(now: Timestamp, wait: &WaitNote) -> String {
+fn one(now: Timestamp, wait: &WaitNote, columns: usize) -> String {
     let person = if wait.needs_person {
         format!(" {}", paint(HELD, "(only a person can end this)"))
     } else {
         String::new()
     };
-    let mut text =
-        format!("{}{person}\n  {}\n", paint(BOLD, &wait.reason), wrap(&wait.message, WIDTH - 2, "  "));
+    let mut text = format!(
+        "{}{person}\n  {}\n",
+        paint(BOLD, &wait.reason),
+        wrap(&wait.message, columns.saturating_sub(2), "  ")
+    );
     if let Some(since) = &wait.since {
-        text.push_str(&labelled("since:", &moment(now, since.0)));
+        text.push_str(&labelled("since:", &moment(now, since.0), columns));
     }
-    text.push_str(&labelled("ends when:", &wait.ends_when));
+    text.push_str(&labelled("ends when:", &wait.ends_when, columns));
     if !wait.pods.is_empty() {
         text.push_str(&pods(now, &wait.pods));
     }
@@ -68,9 +70,9 @@ fn one(now: Timestamp, wait: &WaitNote) -> String {
 }
 
 /// A fact under a wait or an analysis.
-pub(super) fn labelled(label: &str, value: &str) -> String {
+pub(super) fn labelled(label: &str, value: &str, columns: usize) -> String {
     let label = format!("{label:<11}");
-    format!("  {}{}\n", paint(FAINT, &label), wrap(value, WIDTH - 13, &" ".repeat(13)))
+    format!("  {}{}\n", paint(FAINT, &label), wrap(value, columns.saturating_sub(13), &" ".repeat(13)))
 }
 
 fn pods(now: Timestamp, pods: &[PodNote]) -> String {
