@@ -49,8 +49,7 @@ impl Gauge for Live {
 }
 
 impl Live {
-    pub(crate) fn new(client: Client, writer: Writer, clock: Arc<dyn Clock>) -> Self {
-        let namespace = client.default_namespace().to_owned();
+    pub(crate) fn new(client: Client, writer: Writer, clock: Arc<dyn Clock>, namespace: String) -> Self {
         let (asker, objects, room) = (Asker::default(), Objects::default(), Semaphore::new(AT_ONCE));
         Self(Arc::new(Parts { client, writer, clock, asker, objects, room, namespace }))
     }
