@@ -107,3 +107,26 @@ fn start_logging(arguments: &ControllerArguments) -> Result<(), Failure> {
     }
     Ok(())
 }
+
+#[cfg(test)]
+mod tests {
+    use clap::Parser;
+
+    use super::*;
+    use crate::cli::{Cli, Command};
+
+    #[test]
+    fn the_controller_is_at_home_where_its_lease_is_whatever_the_context_says() {
+        let at_home = |flags: &[&str]| {
+            let line =
+                [&["windlass", "controller", "--lease-namespace=ops", "--context=shop"], flags].concat();
+            let cli = Cli::parse_from(line);
+            let Command::Controller(arguments) = cli.command else { unreachable!("the line names it") };
+            let home = home(&cli.connection, &arguments);
+            assert_eq!(election(&cli.connection, &arguments).namespace, home);
+            home
+        };
+        assert_eq!(at_home(&[]), "ops");
+        assert_eq!(at_home(&["--namespace=data"]), "data");
+    }
+}

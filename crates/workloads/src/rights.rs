@@ -61,7 +61,7 @@ const POLICIES: Right = Right {
     code: "guard.rs",
     ..ROLLOUTS
 };
-/// Nobody writes finalizers: this is what a server asks for that enforces rights on owners (OpenShift does).
+/// Nobody writes finalizers: this is what a server asks for that enforces rights on owners (`OpenShift` does).
 const FINALIZERS: Right = Right { subresource: Some("finalizers"), verbs: &["update"], ..ROLLOUTS };
 const READ_AGAIN: &str = "read the object again after a write whose answer never came";
 const TAKE_TEMPLATES: &str = "know which metrics a rollout is judged by";

@@ -139,9 +139,10 @@ fn may_nothing(count: usize, asked: &Asked) -> Words {
     if let (Some(remedy), Some(namespace), false) =
         (&mut words.remedy, &asked.namespace, asked.leads_where_it_serves())
     {
-        let own = account(namespace);
-        remedy.text += &format!(
-            "; if there is one for this namespace only, ask again with --identity {own} --lease-namespace {namespace}"
+        let (text, own) = (&remedy.text, account(namespace));
+        remedy.text = format!(
+            "{text}; if there is one for this namespace only, ask again with --identity {own} \
+             --lease-namespace {namespace}"
         );
     }
     words
