@@ -298,6 +298,7 @@ belong together. What you may not read is marked with ? and is no error.
 Examples:
   kubectl windlass doctor                          (rollouts and workloads of one namespace)
   kubectl windlass doctor -A                       (of all, and the rights in all)
+  kubectl windlass doctor -n data                  (a controller for that namespace alone is found by its Lease there)
   kubectl windlass doctor -A -o json
   kubectl windlass doctor --identity system:serviceaccount:ops:windlass --lease-namespace ops
 

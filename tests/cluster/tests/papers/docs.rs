@@ -452,6 +452,18 @@ fn every_dependency_has_its_reason() {
 }
 
 #[test]
+fn who_has_argo_rollouts_is_warned_before_the_first_command_that_would_harm_it() {
+    for file in ["README.md", "docs/getting-started.md", "docs/install.md", "docs/uninstall.md"] {
+        let text = read(file);
+        let harm = ["-f manifests/install.yaml", "windlass manifests | kubectl"];
+        let harm = harm.iter().filter_map(|command| text.find(command)).min();
+        let warned =
+            text.find("#beside-argo-rollouts").or_else(|| text.find("manifests/beside-argo-rollouts"));
+        assert!(warned.is_some() && harm.is_some() && warned < harm, "{file}");
+    }
+}
+
+#[test]
 fn the_documents_name_no_machine() {
     for file in all_documents() {
         for word in ["/work/", "/root/", "/home/"] {
