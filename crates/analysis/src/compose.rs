@@ -262,18 +262,16 @@ pub fn misfits(metrics: &[Metric], arguments: &[Argument]) -> Vec<Flaw> {
         let mut flaw = |field: &str, what: String| {
             flaws.push(Flaw { field: format!("spec.metrics[{index}].{field}"), what });
         };
-        let seen = [
-            ("name", Some(&metric.name), "the name of a metric"),
-            ("successCondition", metric.success_condition.as_ref(), "a condition"),
-            ("failureCondition", metric.failure_condition.as_ref(), "a condition"),
+        let conditions = [
+            ("successCondition", &metric.success_condition),
+            ("failureCondition", &metric.failure_condition),
         ];
-        for (field, text, what) in seen {
-            let mut names = named(text.map(String::as_str).unwrap_or_default());
-            if let Some(name) = names.find(|name| is_secret(name)) {
+        for (field, text) in conditions {
+            if let Some(name) = named(text.as_deref().unwrap_or_default()).find(|name| is_secret(name)) {
                 flaw(
                     field,
                     format!(
-                        "{{{{args.{name}}}}} comes from a Secret, and everybody sees {what}: give it as a value"
+                        "{{{{args.{name}}}}} comes from a Secret, and everybody sees a condition: give it as a value"
                     ),
                 );
             }

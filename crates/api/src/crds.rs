@@ -10,7 +10,17 @@ use crate::rollout_plugin::RolloutPlugin;
 
 /// Every definition, in the order in which they are installed.
 pub fn crds() -> Vec<CustomResourceDefinition> {
-    vec![RolloutPlugin::crd(), AnalysisTemplate::crd(), ClusterAnalysisTemplate::crd(), AnalysisRun::crd()]
+    [rollout_crds(), analysis_crds()].concat()
+}
+
+/// The definitions that nobody else brings along.
+pub fn rollout_crds() -> Vec<CustomResourceDefinition> {
+    vec![RolloutPlugin::crd()]
+}
+
+/// The definitions of kinds that Argo Rollouts has too, in its own way.
+pub fn analysis_crds() -> Vec<CustomResourceDefinition> {
+    vec![AnalysisTemplate::crd(), ClusterAnalysisTemplate::crd(), AnalysisRun::crd()]
 }
 
 /// One document of a manifest.

@@ -11,7 +11,7 @@ mod labels;
 pub mod rollout_plugin;
 mod schema;
 
-pub use crds::{crds, definition_yaml, to_yaml};
+pub use crds::{analysis_crds, crds, definition_yaml, rollout_crds, to_yaml};
 pub use duration::go_duration;
 pub use front::{
     Analyses, Asked, Circumstances, EventKind, EventText, Front, GuardNote, Kept, Report, WorkloadKind,

@@ -54,7 +54,7 @@ fn unwatched(
     if !caches.watches(Kind::AnalysisRuns) || !caches.watches(Kind::Templates) {
         return Some(
             "the kinds AnalysisRun and AnalysisTemplate are not installed in this cluster: install them \
-             (`windlass crds`) and restart the controller"
+             (`windlass crds --only analysis`) and restart the controller"
                 .to_owned(),
         );
     }

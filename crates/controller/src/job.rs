@@ -32,9 +32,10 @@ pub(crate) struct Found {
     never_runs: Option<String>,
 }
 
-/// The Job for a new measurement. Its name is always the same for that one, so it is never made twice.
-pub(crate) fn made(question: &Question, metric: &str, settings: &Value) -> Result<Job, String> {
-    let run = &question.run;
+/// The Job for a new measurement. Its name is always the same for that one, so it is never made twice. The metric has the
+/// name in it by which everybody knows it, without secrets.
+pub(crate) fn made(question: &Question, settings: &Value) -> Result<Job, String> {
+    let (run, metric) = (&question.run, question.metric.name.as_str());
     let part = |name: &str| settings.get(name).cloned().unwrap_or_else(|| json!({}));
     let job =
         json!({"apiVersion": "batch/v1", "kind": "Job", "metadata": part("metadata"), "spec": part("spec")});
@@ -201,7 +202,7 @@ mod tests {
     fn a_job_of_any_shape_is_made_or_refused_in_words() {
         let containers =
             json!({"template": {"spec": {"containers": [{"name": "check", "image": "check:v1"}]}}});
-        let job = made(&question(), "smoke", &json!({"spec": containers})).unwrap();
+        let job = made(&question(), &json!({"spec": containers})).unwrap();
         let pods = job.spec.unwrap().template.spec.unwrap();
         assert_eq!(pods.restart_policy.as_deref(), Some("Never"));
         for settings in [
@@ -213,7 +214,7 @@ mod tests {
             json!({"spec": {"template": {"spec": "x"}}}),
             json!({"metadata": 1, "spec": containers}),
         ] {
-            assert!(made(&question(), "smoke", &settings).is_err(), "{settings}");
+            assert!(made(&question(), &settings).is_err(), "{settings}");
         }
     }
 

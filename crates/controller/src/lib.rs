@@ -73,6 +73,8 @@ pub const INSTANCE_LABEL: &str = "windlass.sh/instance";
 pub struct Settings {
     /// Which namespaces it serves.
     pub scope: Scope,
+    /// Its own namespace, where its Lease is: the Secrets of providers that all rollouts share are there.
+    pub home: String,
     /// Which rollouts it serves there: those whose label names it; without a name those without the label.
     pub instance: Option<String>,
     /// How many rollouts are worked on at once.
@@ -151,7 +153,7 @@ pub async fn run(
     let (writer, office) = elect(&client, settings.election, &clock, &crew);
     let gauge = match settings.gauge {
         Some(Gauges(gauge)) => gauge,
-        None => Arc::new(Live::new(client.clone(), writer.clone(), Arc::clone(&clock))),
+        None => Arc::new(Live::new(client.clone(), writer.clone(), Arc::clone(&clock), settings.home)),
     };
     let context = Context::new(
         Arc::clone(&caches),

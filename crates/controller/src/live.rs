@@ -54,8 +54,7 @@ impl Gauge for Live {
 }
 
 impl Live {
-    pub(crate) fn new(client: Client, writer: Writer, clock: Arc<dyn Clock>) -> Self {
-        let namespace = client.default_namespace().to_owned();
+    pub(crate) fn new(client: Client, writer: Writer, clock: Arc<dyn Clock>, namespace: String) -> Self {
         let (asker, objects, rooms) = (Asker::default(), Objects::default(), Rooms::default());
         Self(Arc::new(Parts { client, writer, clock, asker, objects, rooms, namespace }))
     }
@@ -126,7 +125,7 @@ impl Parts {
                 }
                 Settings::Job(settings) => {
                     let _places = self.places(&question.run.namespace).await?;
-                    let job = job::made(question, &metric.name, &settings)?;
+                    let job = job::made(question, &settings)?;
                     self.writer.create_job(&job).await?;
                     Ok(job::begun(&job, self.clock.now()))
                 }

@@ -83,6 +83,7 @@ async fn act(cluster: Cluster, seed: u64) {
 async fn control(cluster: Cluster, clock: Arc<dyn Clock>, hold: HolderChoice) -> Result<(), RunError> {
     let settings = Settings {
         scope: Scope::Cluster,
+        home: "windlass".to_owned(),
         instance: None,
         workers: 2,
         listen: None,

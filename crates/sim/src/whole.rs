@@ -270,6 +270,7 @@ async fn control(
         };
         let settings = Settings {
             scope: Scope::Cluster,
+            home: "windlass".to_owned(),
             instance: None,
             workers: 2,
             listen: None,

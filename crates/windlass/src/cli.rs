@@ -1,16 +1,18 @@
 //! The command line: definitions only.
 
 mod analyze;
+mod controller;
+mod manifests;
 mod simulate;
 
-use std::net::SocketAddr;
 use std::path::PathBuf;
 
 use clap::{Args, Parser, Subcommand, ValueEnum};
 use clap_complete::Shell;
-use windlass_workloads::{DEFAULT_IDENTITY, Holder};
 
 pub(crate) use self::analyze::{AnalyzeArguments, AnalyzeOutput, SecretValue};
+pub(crate) use self::controller::{ControllerArguments, HoldArgument, LogFormat, StandaloneArgument};
+pub(crate) use self::manifests::{CrdsArguments, ManifestsArguments, OnlyCrds, Part, ServerHold};
 pub(crate) use self::simulate::{Failing, Image, MetricValues, SimulateArguments, SimulateOutput};
 
 /// Progressive delivery for the Kubernetes workloads that hold data: a new version enters step by step, holds at each
@@ -73,12 +75,10 @@ pub(crate) enum Command {
     #[command(after_help = "Example:\n  windlass controller --namespace data --log-format json")]
     Controller(ControllerArguments),
     /// Print the custom resource definitions as YAML
-    #[command(after_help = "Example:\n  windlass crds | kubectl apply -f -")]
-    Crds,
+    #[command(after_help = manifests::CRDS_HELP)]
+    Crds(CrdsArguments),
     /// Print everything a cluster needs: definitions, admission policies, rights, and the controller
-    #[command(
-        after_help = "Examples:\n  windlass manifests | kubectl apply -f -\n  windlass manifests --parts definitions,policies --identity system:serviceaccount:data:windlass | kubectl apply -f -"
-    )]
+    #[command(after_help = manifests::MANIFESTS_HELP)]
     Manifests(ManifestsArguments),
     /// Print the rights that the controller needs, as a Markdown table
     #[command(hide = true)]
@@ -204,151 +204,6 @@ pub(crate) enum PlanOutput {
     Markdown,
 }
 
-#[derive(Debug, Args)]
-pub(crate) struct ControllerArguments {
-    /// How many rollouts are worked on at once
-    #[arg(long, default_value_t = 8, value_name = "COUNT", value_parser = clap::value_parser!(u16).range(1..))]
-    pub(crate) workers: u16,
-    /// Where /healthz, /readyz and /metrics are served; "none" serves nothing
-    #[arg(long, default_value = "0.0.0.0:8080", value_name = "ADDRESS", value_parser = listen)]
-    pub(crate) listen: Listen,
-    /// Serve the rollouts whose label windlass.sh/instance has this value, and no others; without it those without the label
-    #[arg(long, value_name = "NAME", value_parser = instance)]
-    pub(crate) instance: Option<String>,
-    /// What holds a new template: a mutating admission policy, or a partition that rests at 2147483647
-    #[arg(long, value_enum, default_value_t = HoldArgument::Auto)]
-    pub(crate) hold: HoldArgument,
-
-    /// Whether runs of analyses that carry nobody's name (the label argo-rollouts.argoproj.io/controller-instance-id) are
-    /// served
-    #[arg(long, value_enum, default_value_t = StandaloneArgument::Auto)]
-    pub(crate) standalone_runs: StandaloneArgument,
-    /// Let one of several controllers lead, by a Lease
-    #[arg(long, default_value_t = true, action = clap::ArgAction::Set, value_name = "TRUE|FALSE")]
-    pub(crate) leader_elect: bool,
-    /// Where the Lease is; with --namespace that one
-    #[arg(long, default_value = "windlass", value_name = "NAMESPACE", env = "POD_NAMESPACE")]
-    pub(crate) lease_namespace: String,
-    /// How long after a crash of the leader another one takes over
-    #[arg(long, default_value = "15s", value_name = "DURATION", value_parser = lease_duration)]
-    pub(crate) lease_duration: std::time::Duration,
-    /// A watch that was silent for so long is started anew; the server sends a sign of life every minute
-    #[arg(long, default_value = "100s", value_name = "DURATION", value_parser = duration)]
-    pub(crate) watch_silence: std::time::Duration,
-    /// How log lines look
-    #[arg(long, value_enum, default_value_t = LogFormat::Text)]
-    pub(crate) log_format: LogFormat,
-    /// What is logged, such as info or `windlass_controller=debug`
-    #[arg(long, default_value = "info", value_name = "FILTER", env = "WINDLASS_LOG")]
-    pub(crate) log: String,
-}
-
-/// What holds a new template.
-#[derive(Clone, Copy, Debug, ValueEnum)]
-pub(crate) enum HoldArgument {
-    /// The policy where it is installed, else the partition
-    Auto,
-    /// The mutating admission policy
-    Policy,
-    /// The partition, which rests at 2147483647 between two runs
-    Partition,
-}
-
-/// Which runs of analyses are served besides those of our own rollouts.
-#[derive(Clone, Copy, Debug, ValueEnum)]
-pub(crate) enum StandaloneArgument {
-    /// Yes, unless Argo Rollouts is installed, which serves them
-    Auto,
-    /// Yes
-    Serve,
-    /// No
-    Leave,
-}
-
-/// A label value, because that is what it is compared with.
-fn instance(text: &str) -> Result<String, String> {
-    let is_fine = |letter: char| letter.is_ascii_alphanumeric() || matches!(letter, '-' | '_' | '.');
-    let ends = |letter: Option<char>| letter.is_some_and(|letter| letter.is_ascii_alphanumeric());
-    if text.len() <= 50 && text.chars().all(is_fine) && ends(text.chars().next()) && ends(text.chars().last())
-    {
-        Ok(text.to_owned())
-    } else {
-        Err("expected up to 50 letters, digits, dashes, underscores or dots, as in the value of a label"
-            .to_owned())
-    }
-}
-
-fn lease_duration(text: &str) -> Result<std::time::Duration, String> {
-    let duration = duration(text)?;
-    if duration < std::time::Duration::from_secs(1) { Err("at least 1s".to_owned()) } else { Ok(duration) }
-}
-
-/// Where health and metrics are served.
-#[derive(Clone, Copy, Debug)]
-pub(crate) struct Listen(pub(crate) Option<SocketAddr>);
-
-fn listen(text: &str) -> Result<Listen, String> {
-    match text {
-        "none" => Ok(Listen(None)),
-        address => address
-            .parse()
-            .map(|address| Listen(Some(address)))
-            .map_err(|error| format!("{error}; expected an address such as 0.0.0.0:8080, or none")),
-    }
-}
-
-#[derive(Clone, Copy, Debug, ValueEnum)]
-pub(crate) enum LogFormat {
-    /// For people
-    Text,
-    /// For machines
-    Json,
-}
-
-#[derive(Debug, Args)]
-pub(crate) struct ManifestsArguments {
-    /// A user that the policies let through: whoever a controller runs as; repeat it for several
-    #[arg(long = "identity", default_value = DEFAULT_IDENTITY, value_name = "NAME")]
-    pub(crate) identities: Vec<String>,
-    /// What is printed
-    #[arg(long, value_enum, value_delimiter = ',', value_name = "PARTS", default_values_t = Part::value_variants().to_vec())]
-    pub(crate) parts: Vec<Part>,
-    /// What holds a new template on this server: a mutating admission policy (1.36 and newer), or the partition
-    #[arg(long, value_enum, default_value_t = ServerHold::Policy)]
-    pub(crate) hold: ServerHold,
-}
-
-/// What an installation is made of. The order is that in which a cluster takes it.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
-pub(crate) enum Part {
-    /// The custom resource definitions
-    Definitions,
-    /// The admission policies
-    Policies,
-    /// The namespace, the controller's account, its roles and their bindings
-    Rights,
-    /// The controller's Deployment, and what belongs to it
-    Controller,
-}
-
-/// What holds a new template on a server.
-#[derive(Clone, Copy, Debug, ValueEnum)]
-pub(crate) enum ServerHold {
-    /// The mutating admission policy
-    Policy,
-    /// The partition, which rests at 2147483647 between two runs; for servers without mutating policies
-    Partition,
-}
-
-impl From<ServerHold> for Holder {
-    fn from(hold: ServerHold) -> Self {
-        match hold {
-            ServerHold::Policy => Self::Policy,
-            ServerHold::Partition => Self::Partition,
-        }
-    }
-}
-
 /// What people do with rollouts.
 #[derive(Debug, Subcommand)]
 pub(crate) enum KubectlCommand {
@@ -443,6 +298,7 @@ belong together. What you may not read is marked with ? and is no error.
 Examples:
   kubectl windlass doctor                          (rollouts and workloads of one namespace)
   kubectl windlass doctor -A                       (of all, and the rights in all)
+  kubectl windlass doctor -n data                  (a controller for that namespace alone is found by its Lease there)
   kubectl windlass doctor -A -o json
   kubectl windlass doctor --identity system:serviceaccount:ops:windlass --lease-namespace ops
 
@@ -453,14 +309,14 @@ pub(crate) struct DoctorArguments {
     /// Look at rollouts and workloads in all namespaces
     #[arg(short = 'A', long)]
     pub(crate) all_namespaces: bool,
-    /// The user that the controller is to the server
-    #[arg(long, default_value = DEFAULT_IDENTITY, value_name = "NAME")]
-    pub(crate) identity: String,
-    /// Where the controller's Lease is
-    #[arg(long, default_value = "windlass", value_name = "NAMESPACE")]
-    pub(crate) lease_namespace: String,
+    /// The user that the controller is to the server; without it the account windlass in the namespace of the Lease
+    #[arg(long, value_name = "NAME")]
+    pub(crate) identity: Option<String>,
+    /// Where the controller's Lease is; without it the namespace that is looked at if there is one, else windlass
+    #[arg(long, value_name = "NAMESPACE")]
+    pub(crate) lease_namespace: Option<String>,
     /// The controller's --instance, if it has one
-    #[arg(long, value_name = "NAME", value_parser = instance)]
+    #[arg(long, value_name = "NAME", value_parser = controller::instance)]
     pub(crate) instance: Option<String>,
     /// Print the findings as a list instead
     #[arg(short, long, value_enum)]

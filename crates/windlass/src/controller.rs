@@ -33,6 +33,7 @@ async fn serve(connection: &Connection, arguments: &ControllerArguments) -> Resu
     let connected = connect_with(connection, Some(arguments.watch_silence)).await?;
     let settings = Settings {
         scope,
+        home: home(connection, arguments),
         instance: arguments.instance.clone(),
         workers: usize::from(arguments.workers),
         listen: arguments.listen.0,
@@ -64,11 +65,16 @@ pub(crate) fn lease_name(instance: Option<&str>) -> String {
     }
 }
 
+/// The controller's own namespace. It is not that of the kubeconfig's context, which is whatever its owner looked at last.
+fn home(connection: &Connection, arguments: &ControllerArguments) -> String {
+    connection.namespace.clone().unwrap_or_else(|| arguments.lease_namespace.clone())
+}
+
 fn election(connection: &Connection, arguments: &ControllerArguments) -> Election {
     let host = std::env::var("HOSTNAME").unwrap_or_else(|_| "windlass".to_owned());
     let started = jiff::Timestamp::now().as_nanosecond();
     Election {
-        namespace: connection.namespace.clone().unwrap_or_else(|| arguments.lease_namespace.clone()),
+        namespace: home(connection, arguments),
         name: lease_name(arguments.instance.as_deref()),
         identity: format!("{host}_{}_{started:x}", std::process::id()),
         duration: arguments.lease_duration,
@@ -100,4 +106,27 @@ fn start_logging(arguments: &ControllerArguments) -> Result<(), Failure> {
         LogFormat::Json => builder.json().flatten_event(true).init(),
     }
     Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use clap::Parser;
+
+    use super::*;
+    use crate::cli::{Cli, Command};
+
+    #[test]
+    fn the_controller_is_at_home_where_its_lease_is_whatever_the_context_says() {
+        let at_home = |flags: &[&str]| {
+            let line =
+                [&["windlass", "controller", "--lease-namespace=ops", "--context=shop"], flags].concat();
+            let cli = Cli::parse_from(line);
+            let Command::Controller(arguments) = cli.command else { unreachable!("the line names it") };
+            let home = home(&cli.connection, &arguments);
+            assert_eq!(election(&cli.connection, &arguments).namespace, home);
+            home
+        };
+        assert_eq!(at_home(&[]), "ops");
+        assert_eq!(at_home(&["--namespace=data"]), "data");
+    }
 }

@@ -56,7 +56,7 @@ impl Failure {
         let what = what.into();
         match error {
             kube::Error::Api(status) if status.code == 404 && is_unknown_kind(&status.message) => {
-                Self::Cluster { what, answer: "this cluster does not know RolloutPlugins; install them: windlass manifests | kubectl apply -f -".to_owned() }
+                Self::Cluster { what, answer: "this cluster does not know RolloutPlugins: is Windlass installed? kubectl windlass doctor says what is missing".to_owned() }
             }
             kube::Error::Api(status) => Self::Cluster { what, answer: status.message.clone() },
             other => Self::Connection(format!("{what}: {other}")),

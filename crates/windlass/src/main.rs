@@ -45,7 +45,7 @@ fn main() -> ExitCode {
 fn run(cli: Cli) -> Result<ExitCode, Failure> {
     match cli.command {
         Command::Controller(arguments) => controller::run(&cli.connection, &arguments),
-        Command::Crds => manifests::crds(),
+        Command::Crds(arguments) => manifests::crds(&arguments),
         Command::Manifests(arguments) => manifests::manifests(&arguments),
         Command::Rights => manifests::rights(),
         Command::Plan(arguments) => plan::run(&cli.connection, &arguments),

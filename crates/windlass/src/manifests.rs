@@ -5,9 +5,10 @@ use std::process::ExitCode;
 
 use clap::{CommandFactory, ValueEnum};
 use clap_complete::Shell;
+use k8s_openapi::apiextensions_apiserver::pkg::apis::apiextensions::v1::CustomResourceDefinition;
 use windlass_workloads::{DEFAULT_IDENTITY, Holder, policies, rights_table};
 
-use crate::cli::{self, Cli, ManifestsArguments, Part};
+use crate::cli::{self, Cli, CrdsArguments, ManifestsArguments, OnlyCrds, Part};
 use crate::failure::Failure;
 
 /// One file of the folder `manifests`.
@@ -18,13 +19,15 @@ macro_rules! manifest {
 }
 
 /// What lets the controller in: the namespace comes first, because the rest lives in it.
-const RIGHTS: [&str; 5] = [
+const RIGHTS: [&str; 4] = [
     manifest!("rights/namespace.yaml"),
     manifest!("controller/serviceaccount.yaml"),
     manifest!("rights/clusterrole.yaml"),
     manifest!("rights/lease.yaml"),
-    manifest!("rights/secrets.yaml"),
 ];
+
+/// The right that people narrow: by itself, so that what they made of it outlives the next version.
+const SECRETS: &str = manifest!("secrets/secrets.yaml");
 
 /// What runs the controller.
 const CONTROLLER: [&str; 4] = [
@@ -34,14 +37,19 @@ const CONTROLLER: [&str; 4] = [
     manifest!("controller/service.yaml"),
 ];
 
-/// Prints the definitions.
-pub(crate) fn crds() -> Result<ExitCode, Failure> {
-    print(&definitions()?)
+/// Prints the definitions that were asked for.
+pub(crate) fn crds(arguments: &CrdsArguments) -> Result<ExitCode, Failure> {
+    print(&match arguments.only {
+        None => definitions(&windlass_api::crds()),
+        Some(OnlyCrds::Rollouts) => definitions(&windlass_api::rollout_crds()),
+        Some(OnlyCrds::Analysis) => definitions(&windlass_api::analysis_crds()),
+    }?)
 }
 
 /// Prints the parts that were asked for, in the order in which a cluster takes them.
 pub(crate) fn manifests(arguments: &ManifestsArguments) -> Result<ExitCode, Failure> {
-    let wanted = Part::value_variants().iter().filter(|part| arguments.parts.contains(part));
+    let is_wanted = |part: &&Part| arguments.parts.contains(part) && !arguments.without.contains(part);
+    let wanted = Part::value_variants().iter().filter(is_wanted);
     let documents: Result<Vec<String>, Failure> = wanted.map(|part| text(*part, arguments)).collect();
     print(&documents?.join("---\n"))
 }
@@ -49,14 +57,17 @@ pub(crate) fn manifests(arguments: &ManifestsArguments) -> Result<ExitCode, Fail
 /// Everything but the controller, for one that runs elsewhere.
 pub(crate) fn without_controller() -> Result<String, Failure> {
     let policies = policies(Holder::Policy, &[DEFAULT_IDENTITY.to_owned()]);
-    Ok([definitions()?, policies, RIGHTS.join("---\n")].join("---\n"))
+    let definitions = definitions(&windlass_api::crds())?;
+    Ok([definitions, policies, RIGHTS.join("---\n"), SECRETS.to_owned()].join("---\n"))
 }
 
 fn text(part: Part, arguments: &ManifestsArguments) -> Result<String, Failure> {
     match part {
-        Part::Definitions => definitions(),
+        Part::Definitions => definitions(&windlass_api::rollout_crds()),
+        Part::Analysis => definitions(&windlass_api::analysis_crds()),
         Part::Policies => Ok(policies(arguments.hold.into(), &arguments.identities)),
         Part::Rights => Ok(RIGHTS.join("---\n")),
+        Part::Secrets => Ok(SECRETS.to_owned()),
         Part::Controller => Ok(CONTROLLER.join("---\n")),
     }
 }
@@ -75,9 +86,8 @@ pub(crate) fn completion(shell: Shell) -> Result<ExitCode, Failure> {
     print(&String::from_utf8_lossy(&script))
 }
 
-fn definitions() -> Result<String, Failure> {
-    let documents: Result<Vec<String>, _> =
-        windlass_api::crds().iter().map(windlass_api::definition_yaml).collect();
+fn definitions(all: &[CustomResourceDefinition]) -> Result<String, Failure> {
+    let documents: Result<Vec<String>, _> = all.iter().map(windlass_api::definition_yaml).collect();
     let documents = documents.map_err(|error| Failure::Output(error.to_string()))?;
     Ok(documents.join("---\n"))
 }

@@ -169,7 +169,7 @@ impl Verdict {
                 "the partition rests at 2147483647 between two runs, so a new template is held"
             }
         };
-        let install = "apply the output of `windlass manifests` of this version".to_owned();
+        let install = "apply the output of `windlass manifests --parts policies` of this version".to_owned();
         let (reason, message, remedy) = match self {
             Self::Guarded => {
                 let reason = match hold {
@@ -189,7 +189,7 @@ impl Verdict {
             Self::NotExempt(names) => (
                 "NotExempt",
                 format!("the controller is {me}, whom these do not let through: {}", names.join(", ")),
-                Some(format!("install the policies with `windlass manifests --identity {me}`")),
+                Some(format!("install them with `windlass manifests --parts policies --identity {me}`")),
             ),
             Self::Unreadable => (
                 "PoliciesUnreadable",

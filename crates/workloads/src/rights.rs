@@ -270,7 +270,7 @@ mod tests {
         let texts = [
             include_str!("../../../manifests/rights/clusterrole.yaml"),
             include_str!("../../../manifests/rights/lease.yaml"),
-            include_str!("../../../manifests/rights/secrets.yaml"),
+            include_str!("../../../manifests/secrets/secrets.yaml"),
         ];
         let documents: Vec<Value> = serde_saphyr::from_multiple(&texts.join("---\n")).unwrap();
         let mut all = Granted::new();

@@ -247,7 +247,7 @@ impl Bed {
     /// Definitions, policies and rights, exactly as a person installs them. The controllers are processes of the tests.
     pub fn install(&self) {
         let hold = self.hold_flag();
-        let mut manifests = windlass_command(&["manifests", hold, "--parts=definitions,policies,rights"]);
+        let mut manifests = windlass_command(&["manifests", hold, "--without=controller"]);
         manifests.args(ACCOUNTS.map(|(account, _)| format!("--identity={}", identity(account))));
         let manifests = run(manifests, "");
         assert!(manifests.status.success(), "windlass manifests failed");

@@ -71,6 +71,7 @@ impl Real {
         let token = kubectl.run(&["create", "token", "windlass", "--namespace", "windlass"], "").await?;
         let settings = Settings {
             scope: Scope::Cluster,
+            home: "windlass".to_owned(),
             instance: None,
             workers: 2,
             listen: None,

@@ -32,7 +32,7 @@ pub(super) fn hint(error: &kube::Error, namespace: &str) -> Option<String> {
     match error {
         kube::Error::Api(status) => match status.code {
             404 => Some(
-                "this cluster does not know AnalysisRuns; install them: windlass crds | kubectl apply -f -"
+                "this cluster does not know AnalysisRuns; install them: windlass crds --only analysis | kubectl apply -f -"
                     .to_owned(),
             ),
             401 | 403 => Some(format!(

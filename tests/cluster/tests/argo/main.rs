@@ -14,7 +14,9 @@ use std::collections::BTreeSet;
 
 use windlass_api::analysis::{AnalysisRun, Phase};
 use windlass_bed::analyses::{step, template};
-use windlass_bed::{Prometheus, Scraped, World, audit, bed, manifests, test, until};
+use windlass_bed::{
+    Prometheus, Scraped, User, World, audit, bed, manifests, run, test, until, windlass_command,
+};
 
 use theirs::Argo;
 
@@ -32,6 +34,7 @@ async fn each_controller_serves_its_own_runs_and_leaves_the_others_alone() {
     let _argo = Argo::install_and_start();
     test("beside-argo", async |world| {
         let provider = format!("{{prometheus: {{address: '{}', query: up}}}}", prometheus.url());
+        the_doctor_knows_its_definitions_and_nothing_of_ours_takes_their_place(world);
         world.apply(&template("up", RULES, &provider));
         a_rollout_of_ours_is_judged_by_us(world).await;
         a_run_that_carries_nobodys_name_is_argos(world, &provider).await;
@@ -39,6 +42,25 @@ async fn each_controller_serves_its_own_runs_and_leaves_the_others_alone() {
         a_rollout_of_argos_is_judged_by_argo(world).await;
     })
     .await;
+}
+
+fn the_doctor_knows_its_definitions_and_nothing_of_ours_takes_their_place(world: &World) {
+    let runs = || world.kubectl(&["get", "crd", "analysisruns.argoproj.io", "-o", "jsonpath={.spec}"]);
+    let before = runs();
+    let beside =
+        windlass_command(&["manifests", bed().hold_flag(), "--without=analysis,policies,controller"]);
+    let beside = String::from_utf8_lossy(&run(beside, "").stdout).into_owned();
+    bed().kubectl_ok(User::Admin, &["apply", "-f", "-"], &beside);
+    assert_eq!(runs(), before);
+    let admin = bed().kubeconfig(User::Admin).display().to_string();
+    let doctor = ["doctor", "--namespace", &world.namespace, "--output=json", "--kubeconfig", &admin];
+    let said = run(windlass_command(&doctor), "");
+    let lines: Vec<serde_json::Value> = serde_json::from_slice(&said.stdout).unwrap();
+    let lines = lines.iter().filter(|line| line["check"] == "definitions");
+    let found: Vec<(&str, &str)> =
+        lines.map(|line| (line["code"].as_str().unwrap(), line["result"].as_str().unwrap())).collect();
+    let argos = ("DefinedByArgo", "advice");
+    assert_eq!(found, [("Defined", "well"), argos, argos, argos]);
 }
 
 async fn a_rollout_of_ours_is_judged_by_us(world: &World) {

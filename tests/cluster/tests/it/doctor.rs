@@ -168,7 +168,7 @@ async fn rights_that_the_controller_lacks_are_named() {
         let nobody = doctor(world, &["--identity", "nobody"]);
         let text = String::from_utf8_lossy(&nobody.stdout);
         assert_eq!(nobody.status.code(), Some(1));
-        assert!(text.contains("nobody has none of the 45 rights"), "{text}");
+        assert!(text.contains("nobody has none of the 47 rights"), "{text}");
         assert!(text.contains("the controller is nobody, whom these do not let through"), "{text}");
     })
     .await;

@@ -386,12 +386,40 @@ fn every_word_the_code_can_say_is_explained() {
             assert!(document_text.contains(&format!("`{word}`")), "{document} does not explain {word}");
         }
     }
-    let metrics = read("crates/controller/src/metrics.rs");
-    for name in metrics.split('"').filter(|word| word.starts_with("rolloutplugin_")) {
-        assert!(
-            read("docs/metrics.md").contains(&format!("`{name}")),
-            "docs/metrics.md does not explain {name}"
-        );
+}
+
+#[test]
+fn every_metric_is_explained_in_a_table() {
+    let (document, mut known) = (read("docs/metrics.md"), 0);
+    for file in ["crates/controller/src/metrics.rs", "crates/controller/src/metrics/analyses.rs"] {
+        let source = read(file);
+        let source = source.split("#[cfg(test)]").next().unwrap_or_default();
+        let ours = ["rolloutplugin_", "analysis_run_", "analysis_template_", "windlass_"];
+        let is_ours = |word: &&str| {
+            ours.iter().any(|begin| word.starts_with(begin))
+                && !word.contains(|letter: char| !letter.is_ascii_lowercase() && letter != '_')
+        };
+        for name in source.split('"').skip(1).step_by(2).filter(is_ours) {
+            known += 1;
+            let row = format!("| `{name}");
+            assert!(document.lines().any(|line| line.starts_with(&row)), "no row for {name}");
+        }
+    }
+    assert!(known > 12, "{known} metrics");
+}
+
+/// A blank line ends a table, and what follows it is shown with its bars.
+#[test]
+fn every_table_is_whole() {
+    for file in all_documents() {
+        let text = prose(file);
+        let lines: Vec<&str> = text.lines().collect();
+        let is_row = |line: Option<&&str>| line.is_some_and(|line| line.starts_with('|'));
+        for (index, line) in lines.iter().enumerate().filter(|(_, line)| line.starts_with('|')) {
+            let first = index == 0 || !is_row(lines.get(index - 1));
+            let headed = lines.get(index + 1).is_some_and(|next| next.starts_with("|---"));
+            assert!(!first || headed, "{file}: a table begins without a head: {line}");
+        }
     }
 }
 
@@ -434,6 +462,18 @@ fn every_dependency_has_its_reason() {
             let known = name.starts_with("windlass-") || reasons.contains(&format!("`{name}`"));
             assert!(known, "docs/dependencies.md does not say why {name} is there");
         }
+    }
+}
+
+#[test]
+fn who_has_argo_rollouts_is_warned_before_the_first_command_that_would_harm_it() {
+    for file in ["README.md", "docs/getting-started.md", "docs/install.md", "docs/uninstall.md"] {
+        let text = read(file);
+        let harm = ["-f manifests/install.yaml", "windlass manifests | kubectl"];
+        let harm = harm.iter().filter_map(|command| text.find(command)).min();
+        let warned =
+            text.find("#beside-argo-rollouts").or_else(|| text.find("manifests/beside-argo-rollouts"));
+        assert!(warned.is_some() && harm.is_some() && warned < harm, "{file}");
     }
 }
 

@@ -6,11 +6,11 @@ use jiff::{SignedDuration, Timestamp};
 use k8s_openapi::apiextensions_apiserver::pkg::apis::apiextensions::v1::CustomResourceDefinition;
 use serde_json::{Value, json};
 use windlass_workloads::{
-    Holder, RIGHTS, SECRETS, Verdict, choose_holder, first_difference, judge, made_for,
+    Holder, Place, RIGHTS, Right, SECRETS, Verdict, choose_holder, first_difference, judge, made_for,
 };
 
 use super::facts::{
-    Asked, Definition, Facts, Lacking, LeaseFacts, PolicyFacts, RolloutFacts, Seen, SetFacts,
+    Asked, Definition, Facts, Lacking, LeaseFacts, PolicyFacts, RightsFacts, RolloutFacts, Seen, SetFacts,
 };
 use super::finding::{Check, Finding, Named, Unguarded};
 
@@ -20,10 +20,10 @@ pub(super) fn diagnose(facts: &Facts, asked: &Asked, now: Timestamp) -> Vec<Find
     let answers = [
         on(Check::Definitions, &facts.definitions, |all| {
             let rollouts = rollouts.as_deref().unwrap_or_default();
-            all.iter().map(|it| definition(it, rollouts)).collect()
+            all.ours.iter().map(|it| definition(it, all.argo_rollouts, rollouts)).collect()
         }),
         on(Check::Policies, &facts.policies, |policies| vec![guard(policies, &asked.identity)]),
-        on(Check::Rights, &facts.lacking, |lacking| rights(lacking)),
+        on(Check::Rights, &facts.rights, |found| rights(found, asked)),
         on(Check::Lease, &facts.lease, |lease| vec![leader(lease.as_ref(), now)]),
         on_both(Check::Marks, rollouts, sets, |rollouts, sets| marks_left(rollouts, sets), Vec::len),
         on_both(Check::Holds, rollouts, sets, |rollouts, sets| holds_forgotten(rollouts, sets), Vec::len),
@@ -64,7 +64,7 @@ fn or_nothing(check: Check, looked_at: usize, found: Vec<Finding>) -> Vec<Findin
 }
 
 /// A rollout can do without the kinds of analysis, and Argo Rollouts has them too.
-fn definition(definition: &Definition, rollouts: &[RolloutFacts]) -> Finding {
+fn definition(definition: &Definition, argo_rollouts: bool, rollouts: &[RolloutFacts]) -> Finding {
     let name = definition.wanted.metadata.name.clone().unwrap_or_default();
     let of_analysis = definition.wanted.spec.names.kind.contains("Analysis");
     let measured: Vec<String> =
@@ -81,16 +81,17 @@ fn definition(definition: &Definition, rollouts: &[RolloutFacts]) -> Finding {
     }
     let spec = |definition: &CustomResourceDefinition| -> Value { json!(definition.spec) };
     match first_difference(&spec(&definition.wanted), &spec(found)) {
-        Some(_) if of_analysis && is_argos(found) => Finding::DefinedByArgo { name },
+        Some(_) if of_analysis && argo_rollouts => Finding::DefinedByArgo { name },
         Some(at) => Finding::DefinedOtherwise { name, at: format!("spec.{at}") },
+        None if argo_rollouts && has_status(found) && of_analysis => Finding::OursBesideArgo { name },
         None => Finding::Defined { name },
     }
 }
 
-/// Argo Rollouts' manifests and its chart label what belongs to it.
-fn is_argos(found: &CustomResourceDefinition) -> bool {
-    let labels = found.metadata.labels.as_ref();
-    labels.and_then(|labels| labels.get("app.kubernetes.io/part-of")).is_some_and(|it| it == "argo-rollouts")
+/// The status is written by itself, which the controller of Argo Rollouts does not do with kinds of analysis.
+fn has_status(found: &CustomResourceDefinition) -> bool {
+    let mut subresources = found.spec.versions.iter().filter_map(|version| version.subresources.as_ref());
+    subresources.any(|it| it.status.is_some())
 }
 
 /// Why the server does not serve a definition, in its own words.
@@ -121,15 +122,25 @@ fn guard(policies: &PolicyFacts, identity: &str) -> Finding {
     }
 }
 
-fn rights(lacking: &[Lacking]) -> Vec<Finding> {
-    let count = RIGHTS.iter().map(|right| right.verbs.len()).sum();
-    let (secrets, needed): (Vec<&Lacking>, Vec<&Lacking>) =
-        lacking.iter().partition(|lacking| lacking.right == SECRETS);
+/// A controller for one namespace has no right on what belongs to the cluster, and does without.
+fn rights(found: &RightsFacts, asked: &Asked) -> Vec<Finding> {
+    let one_namespace = asked.leads_where_it_serves() && !found.everywhere;
+    let is_needed = |right: &Right| !(one_namespace && right.place == Place::Cluster);
+    let verbs = |needed: &dyn Fn(&Right) -> bool| -> usize {
+        RIGHTS.iter().filter(|right| needed(right)).map(|right| right.verbs.len()).sum()
+    };
+    let (secrets, others): (Vec<&Lacking>, Vec<&Lacking>) =
+        found.lacking.iter().partition(|lacking| lacking.right == SECRETS);
+    let all = verbs(&|_| true);
+    if others.iter().map(|lacking| lacking.verbs.len()).sum::<usize>() == all {
+        return vec![Finding::MayNothing { count: all }];
+    }
+    let needed: Vec<&Lacking> = others.into_iter().filter(|lacking| is_needed(&lacking.right)).collect();
     let secrets = secrets.into_iter().map(|_| Finding::MayNotReadSecrets);
-    match needed.iter().map(|lacking| lacking.verbs.len()).sum() {
-        0 => [Finding::MayAll { count }].into_iter().chain(secrets).collect(),
-        missing if missing == count => vec![Finding::MayNothing { count }],
-        _ => needed.into_iter().cloned().map(Finding::MayNot).chain(secrets).collect(),
+    if needed.is_empty() {
+        [Finding::MayAll { count: verbs(&is_needed), one_namespace }].into_iter().chain(secrets).collect()
+    } else {
+        needed.into_iter().cloned().map(Finding::MayNot).chain(secrets).collect()
     }
 }
 

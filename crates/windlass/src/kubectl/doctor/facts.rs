@@ -33,13 +33,21 @@ pub(super) struct NotAllowed(pub(super) String);
 /// Everything that was seen.
 #[derive(Clone, Debug)]
 pub(super) struct Facts {
-    pub(super) definitions: Seen<Vec<Definition>>,
+    pub(super) definitions: Seen<Definitions>,
     pub(super) policies: Seen<PolicyFacts>,
-    /// What the controller may not do.
-    pub(super) lacking: Seen<Vec<Lacking>>,
+    pub(super) rights: Seen<RightsFacts>,
     pub(super) lease: Seen<Option<LeaseFacts>>,
     pub(super) rollouts: Seen<Vec<RolloutFacts>>,
     pub(super) sets: Seen<Vec<SetFacts>>,
+}
+
+/// The definitions.
+#[derive(Clone, Debug)]
+pub(super) struct Definitions {
+    pub(super) ours: Vec<Definition>,
+    /// Argo Rollouts is installed: the server has its `Rollout`. Its plain manifests put no label on the definitions, so
+    /// there is no better mark.
+    pub(super) argo_rollouts: bool,
 }
 
 /// A definition as this binary would install it, and as the server has it.
@@ -55,6 +63,15 @@ pub(super) struct PolicyFacts {
     pub(super) known: Known,
     /// The server has mutating policies.
     pub(super) mutating_served: bool,
+}
+
+/// What the controller may do.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) struct RightsFacts {
+    /// What it may not.
+    pub(super) lacking: Vec<Lacking>,
+    /// It may see rollouts in all namespaces.
+    pub(super) everywhere: bool,
 }
 
 /// Verbs of a right that the controller does not have.
@@ -100,6 +117,11 @@ pub(super) struct SetFacts {
 }
 
 impl Asked {
+    /// The Lease is in the namespace that is looked at, as that of a controller for one namespace is.
+    pub(super) fn leads_where_it_serves(&self) -> bool {
+        self.namespace.as_ref() == Some(&self.lease_namespace)
+    }
+
     /// Where rollouts and workloads are looked at.
     pub(super) fn place(&self) -> String {
         match &self.namespace {

@@ -80,14 +80,16 @@ pub(super) enum Finding {
     AnalysisMissed { name: String, rollouts: Vec<String> },
     /// The definition of a kind of analysis is that of Argo Rollouts.
     DefinedByArgo { name: String },
+    /// The definition of a kind of analysis is ours, and Argo Rollouts is installed, whose controller needs its own.
+    OursBesideArgo { name: String },
     /// A new template would be held.
     Guarded { hold: Holder },
     /// It would, in the way of servers without mutating policies, and this server has them.
     MutatingServed,
     /// It would not surely be held.
     Unguarded(Unguarded),
-    /// The controller has every right it needs.
-    MayAll { count: usize },
+    /// The controller has every right it needs; one for a single namespace needs fewer.
+    MayAll { count: usize, one_namespace: bool },
     /// The controller has none of the rights it needs: there may be no such user.
     MayNothing { count: usize },
     /// The controller lacks a right.
@@ -128,7 +130,8 @@ impl Finding {
             | Self::DefinedOtherwise { .. }
             | Self::AnalysisNotDefined { .. }
             | Self::AnalysisMissed { .. }
-            | Self::DefinedByArgo { .. } => Check::Definitions,
+            | Self::DefinedByArgo { .. }
+            | Self::OursBesideArgo { .. } => Check::Definitions,
             Self::Guarded { .. } | Self::MutatingServed | Self::Unguarded(_) => Check::Policies,
             Self::MayAll { .. } | Self::MayNothing { .. } | Self::MayNot(_) | Self::MayNotReadSecrets => {
                 Check::Rights
@@ -156,6 +159,7 @@ impl Finding {
             Self::MutatingServed
             | Self::AnalysisNotDefined { .. }
             | Self::DefinedByArgo { .. }
+            | Self::OursBesideArgo { .. }
             | Self::MayNotReadSecrets => Standing::Advice,
             Self::NotLooked { .. } => Standing::NotLooked,
             Self::NotDefined { .. }
@@ -186,6 +190,7 @@ impl Finding {
             Self::AnalysisNotDefined { .. } => "AnalysisNotDefined",
             Self::AnalysisMissed { .. } => "AnalysisMissed",
             Self::DefinedByArgo { .. } => "DefinedByArgo",
+            Self::OursBesideArgo { .. } => "OursBesideArgo",
             Self::Guarded { .. } => "Guarded",
             Self::MutatingServed => "MutatingServed",
             Self::Unguarded(_) => "Unguarded",

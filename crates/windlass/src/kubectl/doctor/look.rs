@@ -15,7 +15,9 @@ use windlass_api::rollout_plugin::RolloutPlugin;
 use windlass_controller::Policies;
 use windlass_workloads::{Known, Place, RIGHTS, Right, SECRETS};
 
-use super::facts::{Asked, Definition, Facts, Lacking, LeaseFacts, NotAllowed, PolicyFacts, Seen};
+use super::facts::{
+    Asked, Definition, Definitions, Facts, Lacking, LeaseFacts, NotAllowed, PolicyFacts, RightsFacts, Seen,
+};
 use crate::failure::Failure;
 use crate::kubectl::reach::{Reach, answer};
 
@@ -23,6 +25,8 @@ use crate::kubectl::reach::{Reach, answer};
 const PAGE: u32 = 500;
 /// Reviews of rights that are under way at once.
 const AT_ONCE: usize = 8;
+/// The definition that Argo Rollouts is known by.
+const ARGO_ROLLOUTS: &str = "rollouts.argoproj.io";
 
 /// Looks at everything.
 pub(super) async fn look(reach: &Reach, asked: &Asked) -> Result<Facts, Failure> {
@@ -31,8 +35,8 @@ pub(super) async fn look(reach: &Reach, asked: &Asked) -> Result<Facts, Failure>
     Ok(Facts {
         definitions: definitions(&client).await?,
         policies: policies(&client).await?,
-        lacking: lacking(&client, asked).await?,
-        lease: lease(&client, asked).await?,
+        rights: rights(&client, asked).await?,
+        lease: lease(&client, &asked.lease_namespace, &asked.lease).await?,
         rollouts: rollouts(&client, namespace).await?,
         sets: all::<StatefulSet, _>(&client, namespace).await?,
     })
@@ -47,17 +51,28 @@ fn seen<T>(right: String, answer: kube::Result<T>) -> Result<Seen<T>, Failure> {
     }
 }
 
-async fn definitions(client: &Client) -> Result<Seen<Vec<Definition>>, Failure> {
-    let api: Api<CustomResourceDefinition> = Api::all(client.clone());
-    let mut all = Vec::new();
+/// Whether a controller leads by a Lease in this namespace. Whoever may not look does not know of one.
+pub(super) async fn leads_in(reach: &Reach, namespace: &str, name: &str) -> Result<bool, Failure> {
+    let found = lease(&reach.client(), namespace, name).await?;
+    Ok(found.is_ok_and(|lease| lease.is_some()))
+}
+
+async fn definitions(client: &Client) -> Result<Seen<Definitions>, Failure> {
+    let mut ours = Vec::new();
     for wanted in windlass_api::crds() {
         let name = wanted.metadata.name.clone().unwrap_or_default();
-        match seen(verb_on::<CustomResourceDefinition>("get", None), answer(api.get_opt(&name)).await)? {
-            Ok(found) => all.push(Definition { wanted, found }),
+        match definition(client, &name).await? {
+            Ok(found) => ours.push(Definition { wanted, found }),
             Err(refused) => return Ok(Err(refused)),
         }
     }
-    Ok(Ok(all))
+    let argos = definition(client, ARGO_ROLLOUTS).await?;
+    Ok(argos.map(|found| Definitions { ours, argo_rollouts: found.is_some() }))
+}
+
+async fn definition(client: &Client, name: &str) -> Result<Seen<Option<CustomResourceDefinition>>, Failure> {
+    let api: Api<CustomResourceDefinition> = Api::all(client.clone());
+    seen(verb_on::<CustomResourceDefinition>("get", None), answer(api.get_opt(name)).await)
 }
 
 async fn policies(client: &Client) -> Result<Seen<PolicyFacts>, Failure> {
@@ -69,7 +84,24 @@ async fn policies(client: &Client) -> Result<Seen<PolicyFacts>, Failure> {
     }))
 }
 
-/// What the controller may not do, by asking the server about each right.
+/// What the controller may do, by asking the server about each right.
+async fn rights(client: &Client, asked: &Asked) -> Result<Seen<RightsFacts>, Failure> {
+    match lacking(client, asked).await? {
+        Ok(lacking) => {
+            let everywhere = Asked { namespace: None, ..asked.clone() };
+            let review = review(&RIGHTS[0], "list", &everywhere);
+            let may = answer(Api::all(client.clone()).create(&PostParams::default(), &review)).await;
+            let may = seen(verb_on::<SubjectAccessReview>("create", None), may)?;
+            Ok(may.map(|it: SubjectAccessReview| RightsFacts { lacking, everywhere: is_allowed(&it) }))
+        }
+        Err(refused) => Ok(Err(refused)),
+    }
+}
+
+fn is_allowed(review: &SubjectAccessReview) -> bool {
+    review.status.as_ref().is_some_and(|status| status.allowed)
+}
+
 async fn lacking(client: &Client, asked: &Asked) -> Result<Seen<Vec<Lacking>>, Failure> {
     let api: Api<SubjectAccessReview> = Api::all(client.clone());
     let all = || RIGHTS.iter().chain([&SECRETS]);
@@ -78,7 +110,7 @@ async fn lacking(client: &Client, asked: &Asked) -> Result<Seen<Vec<Lacking>>, F
         let (api, review) = (api.clone(), review(right, verb, asked));
         async move {
             let reviewed = answer(api.create(&PostParams::default(), &review)).await?;
-            Ok((right, verb, reviewed.status.is_some_and(|status| status.allowed)))
+            Ok((right, verb, is_allowed(&reviewed)))
         }
     });
     let reviewed: kube::Result<Vec<(&Right, &'static str, bool)>> =
@@ -128,10 +160,10 @@ fn groups(identity: &str) -> Vec<String> {
     accounts.into_iter().flatten().chain(["system:authenticated".to_owned()]).collect()
 }
 
-async fn lease(client: &Client, asked: &Asked) -> Result<Seen<Option<LeaseFacts>>, Failure> {
-    let api: Api<Lease> = Api::namespaced(client.clone(), &asked.lease_namespace);
-    let right = verb_on::<Lease>("get", Some(&asked.lease_namespace));
-    let found = seen(right, answer(api.get_opt(&asked.lease)).await)?;
+async fn lease(client: &Client, namespace: &str, name: &str) -> Result<Seen<Option<LeaseFacts>>, Failure> {
+    let api: Api<Lease> = Api::namespaced(client.clone(), namespace);
+    let right = verb_on::<Lease>("get", Some(namespace));
+    let found = seen(right, answer(api.get_opt(name)).await)?;
     Ok(found.map(|lease| lease.as_ref().map(LeaseFacts::from)))
 }
 

@@ -29,6 +29,9 @@ use crate::cli::{DoctorArguments, ListOutput};
 use crate::controller::lease_name;
 use crate::failure::Failure;
 
+/// Where Windlass is installed for all namespaces.
+const DEFAULT_NAMESPACE: &str = "windlass";
+
 /// One line of the checklist.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub(super) struct Line {
@@ -50,12 +53,7 @@ pub(super) struct Line {
 
 /// Checks the installation; 1 when something is wrong.
 pub(super) async fn doctor(reach: &Reach, arguments: &DoctorArguments) -> Result<ExitCode, Failure> {
-    let asked = Asked {
-        identity: arguments.identity.clone(),
-        namespace: (!arguments.all_namespaces).then(|| reach.namespace.clone()),
-        lease_namespace: arguments.lease_namespace.clone(),
-        lease: lease_name(arguments.instance.as_deref()),
-    };
+    let asked = asked(reach, arguments).await?;
     let facts = look::look(reach, &asked).await?;
     let now = Timestamp::now();
     let lines = lines(now, &asked, &diagnose::diagnose(&facts, &asked, now));
@@ -66,6 +64,30 @@ pub(super) async fn doctor(reach: &Reach, arguments: &DoctorArguments) -> Result
     Terminal::new().print(&text)?;
     let wrong = lines.iter().any(|line| line.result == Standing::Wrong);
     Ok(if wrong { ExitCode::FAILURE } else { ExitCode::SUCCESS })
+}
+
+/// Which installation is meant, where the flags do not say it: a controller that leads in the namespace which is looked at
+/// is the one for that namespace, and else it is the one for all.
+async fn asked(reach: &Reach, arguments: &DoctorArguments) -> Result<Asked, Failure> {
+    let namespace = (!arguments.all_namespaces).then(|| reach.namespace.clone());
+    let lease = lease_name(arguments.instance.as_deref());
+    let own = match (&namespace, &arguments.identity, &arguments.lease_namespace) {
+        (Some(namespace), None, None) if look::leads_in(reach, namespace, &lease).await? => {
+            namespace.as_str()
+        }
+        _ => DEFAULT_NAMESPACE,
+    };
+    Ok(Asked {
+        identity: arguments.identity.clone().unwrap_or_else(|| account(own)),
+        lease_namespace: arguments.lease_namespace.clone().unwrap_or_else(|| own.to_owned()),
+        namespace,
+        lease,
+    })
+}
+
+/// The account that an installation in this namespace has.
+fn account(namespace: &str) -> String {
+    format!("system:serviceaccount:{namespace}:windlass")
 }
 
 /// The findings as a checklist.

@@ -6,11 +6,12 @@ use k8s_openapi::apiextensions_apiserver::pkg::apis::apiextensions::v1::CustomRe
 use serde_json::{Value, json};
 use unicode_width::UnicodeWidthStr;
 use windlass_workloads::{
-    DEFAULT_IDENTITY, HOLD, Holder, Installed, Known, RIGHTS, SECRETS, wanted_policies,
+    DEFAULT_IDENTITY, HOLD, Holder, Installed, Known, Place, RIGHTS, SECRETS, wanted_policies,
 };
 
 use super::facts::{
-    Asked, Definition, Facts, Lacking, LeaseFacts, NotAllowed, PolicyFacts, RolloutFacts, SetFacts,
+    Asked, Definition, Definitions, Facts, Lacking, LeaseFacts, NotAllowed, PolicyFacts, RightsFacts,
+    RolloutFacts, SetFacts,
 };
 use super::finding::{Finding, Standing};
 use super::{Line, diagnose::diagnose, lines};
@@ -55,15 +56,20 @@ fn lease(holder: Option<&str>, renewed: i64) -> LeaseFacts {
     }
 }
 
+/// The rights of a controller for all namespaces, but for these.
+fn may_all_but(lacking: Vec<Lacking>) -> RightsFacts {
+    RightsFacts { lacking, everywhere: true }
+}
+
 /// The web of the other commands' tests: a rollout and its set.
 fn well() -> Facts {
     let picture = fixtures::healthy();
     let mut set = SetFacts::from(&picture.set.unwrap());
     set.label = Some("web".to_owned());
     Facts {
-        definitions: Ok(vec![definition()]),
+        definitions: Ok(Definitions { ours: vec![definition()], argo_rollouts: false }),
         policies: Ok(on_server(true, wanted_policies(Holder::Policy, DEFAULT_IDENTITY))),
-        lacking: Ok(Vec::new()),
+        rights: Ok(may_all_but(Vec::new())),
         lease: Ok(Some(lease(Some("windlass-7d4b9_1_18f3"), 3))),
         rollouts: Ok(vec![RolloutFacts::from(&picture.rollout)]),
         sets: Ok(vec![set]),
@@ -102,18 +108,21 @@ fn broken() -> Facts {
         Lacking { right, verbs: verbs.to_vec() }
     };
     Facts {
-        definitions: Ok(vec![
-            Definition { wanted: wanted.clone(), found: None },
-            Definition { wanted: wanted.clone(), found: Some(otherwise) },
-            Definition { wanted, found: Some(taken) },
-        ]),
+        definitions: Ok(Definitions {
+            ours: vec![
+                Definition { wanted: wanted.clone(), found: None },
+                Definition { wanted: wanted.clone(), found: Some(otherwise) },
+                Definition { wanted, found: Some(taken) },
+            ],
+            argo_rollouts: false,
+        }),
         policies: Ok(on_server(true, Vec::new())),
-        lacking: Ok(vec![
+        rights: Ok(may_all_but(vec![
             lacking("statefulsets", &["patch"]),
             lacking("validatingadmissionpolicies", &["list", "watch"]),
             lacking("leases", &["create"]),
             lacking("leases", &["update"]),
-        ]),
+        ])),
         lease: Ok(None),
         rollouts: Ok(vec![
             RolloutFacts {
@@ -141,7 +150,7 @@ fn nothing_may_be_seen() -> Facts {
     Facts {
         definitions: refused("get customresourcedefinitions.apiextensions.k8s.io"),
         policies: refused("list the admission policies and their bindings (admissionregistration.k8s.io)"),
-        lacking: refused("create subjectaccessreviews.authorization.k8s.io"),
+        rights: refused("create subjectaccessreviews.authorization.k8s.io"),
         lease: refused("get leases.coordination.k8s.io in namespace windlass"),
         rollouts: well().rollouts,
         sets: refused("list statefulsets.apps in namespace shop"),
@@ -280,30 +289,112 @@ fn another_identity_and_all_namespaces_are_in_the_remedies() {
 #[test]
 fn a_controller_without_any_right_is_said_in_one_line() {
     let lacking = RIGHTS.iter().map(|right| Lacking { right: *right, verbs: right.verbs.to_vec() }).collect();
-    let lines = found(&Facts { lacking: Ok(lacking), ..well() }, &asked());
+    let rights = Ok(RightsFacts { lacking, everywhere: false });
+    let lines = found(&Facts { rights, ..well() }, &asked());
     let wrong: Vec<&Line> = lines.iter().filter(|line| line.result == Standing::Wrong).collect();
     assert_eq!(wrong.len(), 1);
     assert_eq!(
         wrong[0].message,
-        "system:serviceaccount:windlass:windlass has none of the 45 rights that the controller needs in namespace shop"
+        "system:serviceaccount:windlass:windlass has none of the 47 rights that the controller needs in namespace shop"
     );
+}
+
+/// Runs of analysis as the plain manifests of Argo Rollouts define them: no label says whose they are, and they have no
+/// status of their own.
+fn argos_runs() -> Definition {
+    let wanted = windlass_api::crds().remove(3);
+    let mut found = wanted.clone();
+    found.metadata.labels = None;
+    found.spec.versions[0].subresources = None;
+    found.status = definition().found.unwrap().status;
+    Definition { wanted, found: Some(found) }
+}
+
+#[test]
+fn another_definition_of_analysis_is_argos_where_argo_rollouts_is_installed_and_wrong_elsewhere() {
+    let ours = || {
+        let mut ours = argos_runs();
+        ours.found = Some(CustomResourceDefinition {
+            status: ours.found.and_then(|it| it.status),
+            ..ours.wanted.clone()
+        });
+        ours
+    };
+    let of_rollouts = || {
+        let mut edited = definition();
+        edited.found = Some(changed(|found| found["spec"]["versions"][0]["subresources"] = Value::Null));
+        edited
+    };
+    let rows = [
+        (argos_runs(), true, "DefinedByArgo", Standing::Advice),
+        (argos_runs(), false, "DefinedOtherwise", Standing::Wrong),
+        (ours(), true, "OursBesideArgo", Standing::Advice),
+        (ours(), false, "Defined", Standing::Well),
+        (of_rollouts(), true, "DefinedOtherwise", Standing::Wrong),
+    ];
+    for (definition, argo_rollouts, code, standing) in rows {
+        let definitions = Ok(Definitions { ours: vec![definition], argo_rollouts });
+        let line = found(&Facts { definitions, ..well() }, &asked()).remove(0);
+        assert_eq!((line.code, line.result), (code, standing), "{}", line.message);
+    }
+}
+
+#[test]
+fn no_remedy_installs_more_than_the_part_that_is_wrong() {
+    let argo = Ok(Definitions { ours: vec![argos_runs()], argo_rollouts: false });
+    let secrets = Lacking { right: SECRETS, verbs: SECRETS.verbs.to_vec() };
+    let more = Facts { definitions: argo, rights: Ok(may_all_but(vec![secrets])), ..well() };
+    let lines = [found(&broken(), &asked()), found(&more, &asked())].concat();
+    let commands: Vec<String> = lines.into_iter().filter_map(|line| line.remedy?.command).collect();
+    let windlass: Vec<&String> = commands.iter().filter(|command| command.starts_with("windlass ")).collect();
+    assert!(windlass.len() > 5, "{windlass:?}");
+    for command in windlass {
+        assert!(command.contains("--only ") || command.contains("--parts "), "{command}");
+    }
+}
+
+#[test]
+fn a_controller_for_one_namespace_is_judged_by_what_that_needs() {
+    let of_the_cluster = || -> Vec<Lacking> {
+        let rights = RIGHTS.iter().filter(|right| right.place == Place::Cluster);
+        rights.map(|right| Lacking { right: *right, verbs: right.verbs.to_vec() }).collect()
+    };
+    let shops = Asked {
+        identity: "system:serviceaccount:shop:windlass".to_owned(),
+        lease_namespace: "shop".to_owned(),
+        ..asked()
+    };
+    let judged = |lacking: Vec<Lacking>, everywhere: bool, asked: &Asked| -> Vec<Line> {
+        let facts = Facts { rights: Ok(RightsFacts { lacking, everywhere }), ..well() };
+        let lines = found(&facts, asked).into_iter();
+        lines.filter(|line| line.check == super::Check::Rights).collect()
+    };
+    let well = judged(of_the_cluster(), false, &shops);
+    assert_eq!((well.len(), well[0].code, well[0].result), (1, "MayAll", Standing::Well));
+    let pods = *RIGHTS.iter().find(|right| right.resource == "pods").unwrap();
+    let mut lacking = of_the_cluster();
+    lacking.push(Lacking { right: pods, verbs: pods.verbs.to_vec() });
+    let wrong = judged(lacking, false, &shops);
+    assert_eq!((wrong.len(), wrong[0].code), (1, "MayNot"));
+    insta::assert_snapshot!("one_namespace", drawn(&shops, &[well, wrong].concat()));
+    // One that may see every namespace serves all of them, and needs what belongs to the cluster.
+    assert!(is_wrong(&judged(of_the_cluster(), true, &shops)));
+    assert!(is_wrong(&judged(of_the_cluster(), false, &asked())));
 }
 
 #[test]
 fn kinds_of_analysis_are_missed_only_by_rollouts_that_measure() {
-    let wanted = |index: usize| windlass_api::crds().remove(index);
-    let mut argos = wanted(3);
-    argos.metadata.labels =
-        Some([("app.kubernetes.io/part-of".to_owned(), "argo-rollouts".to_owned())].into());
-    argos.spec.versions[0].subresources = None;
-    argos.status = definition().found.unwrap().status;
-    let definitions = vec![
-        definition(),
-        Definition { wanted: wanted(1), found: None },
-        Definition { wanted: wanted(3), found: Some(argos) },
-    ];
+    let definitions = Definitions {
+        ours: vec![
+            definition(),
+            Definition { wanted: windlass_api::crds().remove(1), found: None },
+            argos_runs(),
+        ],
+        argo_rollouts: true,
+    };
     let secrets = Lacking { right: SECRETS, verbs: SECRETS.verbs.to_vec() };
-    let mut facts = Facts { definitions: Ok(definitions), lacking: Ok(vec![secrets]), ..well() };
+    let rights = Ok(may_all_but(vec![secrets]));
+    let mut facts = Facts { definitions: Ok(definitions), rights, ..well() };
     assert!(!is_wrong(&found(&facts, &asked())));
     let before = screen(&facts);
     facts.rollouts = Ok(vec![RolloutFacts { measures: true, ..rollout("web", "web") }]);

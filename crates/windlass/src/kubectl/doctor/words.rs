@@ -5,10 +5,12 @@ use serde::Serialize;
 use windlass_engine::age_words;
 use windlass_workloads::{DEFAULT_IDENTITY, HOLD, Holder, Place, Verdict};
 
+use super::account;
 use super::facts::{Asked, Lacking, LeaseFacts};
 use super::finding::{Check, Finding, Named, Unguarded};
 
-const INSTALL_DEFINITIONS: &str = "windlass crds | kubectl apply -f -";
+const INSTALL_ROLLOUTS: &str = "windlass crds --only rollouts | kubectl apply -f -";
+const INSTALL_ANALYSIS: &str = "windlass crds --only analysis | kubectl apply -f -";
 
 /// A finding in words.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -42,17 +44,9 @@ pub(super) fn explain(finding: &Finding, asked: &Asked, now: Timestamp) -> Words
         Finding::Guarded { hold } => fine(Verdict::Guarded.explain(*hold, &asked.identity).message),
         Finding::MutatingServed => mutating_served(asked),
         Finding::Unguarded(unguarded) => not_guarded(unguarded, asked),
-        Finding::MayAll { count } => {
-            fine(format!("the controller has the {count} rights that it needs {}", asked.place()))
-        }
-        Finding::MayNothing { count } => wrong_rights(
-            format!(
-                "{} has none of the {count} rights that the controller needs {}",
-                asked.identity,
-                asked.place()
-            ),
-            asked,
-        ),
+        Finding::OursBesideArgo { name } => ours_beside_argo(name),
+        Finding::MayAll { count, one_namespace } => may_all(*count, *one_namespace, asked),
+        Finding::MayNothing { count } => may_nothing(*count, asked),
         Finding::MayNot(lacking) => may_not(lacking, asked),
         Finding::MayNotReadSecrets => may_not_read_secrets(asked),
         Finding::Led { holder, lease } => led(holder, lease, asked, now),
@@ -80,14 +74,14 @@ fn wrong(message: String, text: impl Into<String>, command: Option<String>) -> W
 }
 
 fn not_defined(name: &str) -> Words {
-    wrong(format!("{name} is not installed"), "install the definition", Some(INSTALL_DEFINITIONS.to_owned()))
+    wrong(format!("{name} is not installed"), "install the definition", Some(INSTALL_ROLLOUTS.to_owned()))
 }
 
 fn analysis_not_defined(name: &str) -> Words {
     wrong(
         format!("{name} is not installed; only rollouts that are judged by an analysis need it"),
         "if you want to use analyses, install the definition and restart the controller",
-        Some(INSTALL_DEFINITIONS.to_owned()),
+        Some(INSTALL_ANALYSIS.to_owned()),
     )
 }
 
@@ -97,7 +91,7 @@ fn analysis_missed(name: &str, rollouts: &[String]) -> Words {
     wrong(
         format!("{name} is not installed, so these rollouts cannot be judged and do not move: {named}{more}"),
         "install the definition and restart the controller",
-        Some(INSTALL_DEFINITIONS.to_owned()),
+        Some(INSTALL_ANALYSIS.to_owned()),
     )
 }
 
@@ -108,8 +102,50 @@ fn defined_by_argo(name: &str) -> Words {
              and mistakes are told later"
         ),
         "leave it while Argo Rollouts runs in this cluster; when it is gone, install that of this version",
-        Some(INSTALL_DEFINITIONS.to_owned()),
+        Some(INSTALL_ANALYSIS.to_owned()),
     )
+}
+
+fn ours_beside_argo(name: &str) -> Words {
+    wrong(
+        format!(
+            "{name} is that of Windlass, and Argo Rollouts is installed, whose controller cannot store the results of \
+             its runs with it"
+        ),
+        "if that controller runs, put the definition of your version of Argo Rollouts back; Windlass works with it",
+        None,
+    )
+}
+
+fn may_all(count: usize, one_namespace: bool, asked: &Asked) -> Words {
+    let all = format!("the controller has the {count} rights that it needs {}", asked.place());
+    fine(if one_namespace {
+        format!(
+            "{all}, the only one that it serves. It has none on what belongs to the cluster: it does without \
+             ClusterAnalysisTemplates, and does not see the policies"
+        )
+    } else {
+        all
+    })
+}
+
+fn may_nothing(count: usize, asked: &Asked) -> Words {
+    let message = format!(
+        "{} has none of the {count} rights that the controller needs {}",
+        asked.identity,
+        asked.place()
+    );
+    let mut words = wrong_rights(message, asked);
+    if let (Some(remedy), Some(namespace), false) =
+        (&mut words.remedy, &asked.namespace, asked.leads_where_it_serves())
+    {
+        let (text, own) = (&remedy.text, account(namespace));
+        remedy.text = format!(
+            "{text}; if there is one for this namespace only, ask again with --identity {own} \
+             --lease-namespace {namespace}"
+        );
+    }
+    words
 }
 
 fn may_not_read_secrets(asked: &Asked) -> Words {
@@ -118,8 +154,10 @@ fn may_not_read_secrets(asked: &Asked) -> Words {
             "the controller may not get secrets {}; only analyses whose credentials are in Secrets need it",
             asked.place()
         ),
-        "if you took the right away or narrowed it, leave it so; to give it, install the rights that come with Windlass",
-        Some("windlass manifests --parts rights | kubectl apply -f -".to_owned()),
+        "if you took the right away or narrowed it, leave it so; to give it in all namespaces, install this part of the \
+         rights",
+        (asked.identity == DEFAULT_IDENTITY)
+            .then(|| "windlass manifests --parts secrets | kubectl apply -f -".to_owned()),
     )
 }
 
@@ -135,7 +173,7 @@ fn defined_otherwise(name: &str, at: &str) -> Words {
     wrong(
         format!("{name} is not as this version of Windlass needs it; first at {at}"),
         "install that of this version, or use the windlass of the version that is installed",
-        Some(INSTALL_DEFINITIONS.to_owned()),
+        Some(if name.contains("analysis") { INSTALL_ANALYSIS } else { INSTALL_ROLLOUTS }.to_owned()),
     )
 }
 
@@ -184,7 +222,7 @@ fn install_policies(hold: Holder, asked: &Asked) -> String {
         DEFAULT_IDENTITY => String::new(),
         other => format!(" --identity={}", quoted(other)),
     };
-    format!("windlass manifests{hold}{identity} | kubectl apply -f -")
+    format!("windlass manifests --parts policies{hold}{identity} | kubectl apply -f -")
 }
 
 fn may_not(lacking: &Lacking, asked: &Asked) -> Words {
@@ -209,8 +247,13 @@ fn wrong_rights(message: String, asked: &Asked) -> Words {
         let command = "windlass manifests --parts rights | kubectl apply -f -".to_owned();
         wrong(message, format!("install the rights that come with Windlass{narrower}"), Some(command))
     } else {
+        let those = if asked.leads_where_it_serves() {
+            "the rights in manifests/namespaced/role.yaml if it serves this namespace only, else those"
+        } else {
+            "the rights"
+        };
         let text = format!(
-            "give {} the rights that `windlass manifests --parts rights` prints; if the controller has another name, ask again with --identity \
+            "give {} {those} that `windlass manifests --parts rights` prints; if the controller has another name, ask again with --identity \
              NAME{narrower}",
             asked.identity
         );
