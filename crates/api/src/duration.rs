@@ -154,7 +154,11 @@ mod tests {
             ("0.99999999999999999999999999999999h", Some(3_600_000_000_000)),
         ];
         for (spelling, nanoseconds) in rows {
-            assert_eq!(go_duration(spelling).map(|it| it.as_nanos()), nanoseconds.map(i128::from), "{spelling}");
+            assert_eq!(
+                go_duration(spelling).map(|it| it.as_nanos()),
+                nanoseconds.map(i128::from),
+                "{spelling}"
+            );
         }
     }
 

@@ -11,7 +11,7 @@ use super::value::Value;
 const NOT: u16 = 50;
 const SIGN: u16 = 90;
 
-impl Parser {
+impl Parser<'_> {
     pub(super) fn primary(&mut self) -> Result<Node, CompileError> {
         let position = self.position();
         match self.token().clone() {

@@ -8,6 +8,7 @@ use windlass_api::go_duration;
 
 use super::nature::Nature;
 use super::value::Value;
+use super::written::quoted;
 
 /// A duration as Go counts it, which wraps around after 292 years.
 #[expect(clippy::cast_possible_truncation, reason = "wrapping around is what Go does")]
@@ -101,7 +102,7 @@ pub(super) fn between(moment: Timestamp, other: Timestamp) -> Value {
 pub(super) fn duration(text: &str) -> Result<Value, String> {
     go_duration(text)
         .map(Value::Duration)
-        .ok_or_else(|| format!("{text:?} is not a duration: write 30s, 5m or 1h30m"))
+        .ok_or_else(|| format!("{} is not a duration: write 30s, 5m or 1h30m", quoted(text)))
 }
 
 /// Writes a duration as Go does: `1h0m0s`, `1.5s`, `100ms`.
@@ -137,7 +138,8 @@ pub(super) fn written(nanoseconds: i64) -> String {
 /// Reads a time: a day, a time of day, both, or both with an offset.
 pub(super) fn date(text: &str) -> Result<Value, String> {
     read_date(text).map(Value::Moment).ok_or_else(|| {
-        format!("{text:?} is not a time that is understood: write 2006-01-02, 15:04:05, both, or 2006-01-02T15:04:05Z")
+        let text = quoted(text);
+        format!("{text} is not a time that is understood: write 2006-01-02, 15:04:05, both, or 2006-01-02T15:04:05Z")
     })
 }
 
