@@ -98,6 +98,164 @@ const WORDS: &[&str] = &[
     "get(",
 ];
 
+/// Values at the edge of what there is.
+const EXTREMES: &[&str] = &[
+    "9223372036854775807",
+    "(-9223372036854775807 - 1)",
+    "-1",
+    "0",
+    "63",
+    "1e308",
+    "-1e308",
+    "1e-320",
+    "(0 / 0)",
+    "(1 / 0)",
+    "true",
+    "nil",
+    "\"\"",
+    "\"é\"",
+    "\"aß\\u2028\"",
+    "\"-0\"",
+    "\"desc\"",
+    "[]",
+    "[nil]",
+    "[[], [1, [2]]]",
+    "[\"é\", 1]",
+    "{}",
+    "{a: [nil], é: 1}",
+    "(1..3)",
+    "now()",
+    "date(\"0000-01-01\")",
+    "date(\"9999-12-31\")",
+    "duration(\"2562047h47m16.854775807s\")",
+    "duration(\"-2562047h47m16.854775808s\")",
+    "result",
+    "result.list",
+    "#",
+];
+
+const OPERATORS: &[&str] = &[
+    "+",
+    "-",
+    "*",
+    "/",
+    "%",
+    "**",
+    "==",
+    "!=",
+    "<",
+    ">",
+    "<=",
+    ">=",
+    "in",
+    "not in",
+    "contains",
+    "startsWith",
+    "endsWith",
+    "matches",
+    "&&",
+    "||",
+    "..",
+    "??",
+];
+
+const FUNCTIONS: &[&str] = &[
+    "len",
+    "type",
+    "abs",
+    "ceil",
+    "floor",
+    "round",
+    "int",
+    "float",
+    "string",
+    "trim",
+    "trimPrefix",
+    "trimSuffix",
+    "upper",
+    "lower",
+    "split",
+    "splitAfter",
+    "replace",
+    "repeat",
+    "join",
+    "indexOf",
+    "lastIndexOf",
+    "hasPrefix",
+    "hasSuffix",
+    "max",
+    "min",
+    "mean",
+    "median",
+    "toJSON",
+    "fromJSON",
+    "toBase64",
+    "fromBase64",
+    "duration",
+    "date",
+    "first",
+    "last",
+    "get",
+    "take",
+    "keys",
+    "values",
+    "toPairs",
+    "fromPairs",
+    "reverse",
+    "uniq",
+    "concat",
+    "flatten",
+    "sort",
+    "bitand",
+    "bitor",
+    "bitxor",
+    "bitnand",
+    "bitshl",
+    "bitshr",
+    "bitushr",
+    "bitnot",
+    "asInt",
+    "asFloat",
+    "isNaN",
+    "isInf",
+    "isNil",
+    "default",
+    "all",
+    "any",
+    "none",
+    "one",
+    "filter",
+    "map",
+    "count",
+    "sum",
+    "find",
+    "findIndex",
+    "findLast",
+    "findLastIndex",
+    "groupBy",
+    "sortBy",
+    "reduce",
+];
+
+const METHODS: &[&str] = &[
+    "Hours",
+    "Minutes",
+    "Seconds",
+    "Milliseconds",
+    "Microseconds",
+    "Nanoseconds",
+    "String",
+    "Unix",
+    "UnixMilli",
+    "UnixMicro",
+    "UnixNano",
+    "Add",
+    "Sub",
+    "Before",
+    "After",
+    "Equal",
+];
+
 /// What kind of value is wanted. Now and then another one is given, for that is an expression too.
 #[derive(Clone, Copy)]
 enum Kind {
@@ -141,6 +299,40 @@ impl Random {
             }
         }
         text
+    }
+
+    /// Everything there is, of values at the edge of what there is.
+    pub(crate) fn extreme(&mut self, depth: usize) -> String {
+        if depth == 0 {
+            return self.pick(EXTREMES).to_owned();
+        }
+        let mut one = || self.extreme(depth - 1);
+        let (first, second, third) = (one(), one(), one());
+        match self.below(8) {
+            0..=2 => format!("({first} {} {second})", self.pick(OPERATORS)),
+            3 => format!("{}({first})", self.pick(FUNCTIONS)),
+            4 => format!("{}({first}, {second})", self.pick(FUNCTIONS)),
+            5 => format!("{}({first}, {second}, {third})", self.pick(FUNCTIONS)),
+            6 => format!("({first})[{second}:{third}]"),
+            _ => {
+                let given = if self.below(2) == 0 { "" } else { &second };
+                format!("({first}).{}({given})", self.pick(METHODS))
+            }
+        }
+    }
+
+    /// A pattern, or a text that is to be read as something else, of any characters.
+    pub(crate) fn reading(&mut self) -> String {
+        let (function, alphabet) = match self.below(4) {
+            0 => ("\"aé1\" matches ", r"\\\QEpPLdDwWsSbBx{}[][]()^$*+?|-:&~0129,aé<>iU:^"),
+            1 => ("fromJSON ", "[]{}:,\"\"0123e-+.ntrulé\\\\ "),
+            2 => ("fromBase64 ", "QUJD=é-_+/\n"),
+            _ => (self.pick(&["date ", "duration ", "float ", "int "]), "0123456789-:T.,Z+ hmsnuµé_eExinfa"),
+        };
+        let alphabet: Vec<char> = alphabet.chars().collect();
+        let count = self.below(16);
+        let text: String = (0..count).map(|_| alphabet[self.below(alphabet.len())]).collect();
+        format!("{function}({})", serde_json::Value::from(text))
     }
 
     /// A text with one word or one character of it taken out, doubled or replaced.
