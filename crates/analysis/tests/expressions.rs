@@ -405,6 +405,8 @@ fn no_expression_takes_more_than_its_limits() {
         ("let x = 1..100000; all(1..100000, sum([1]) in x)", "steps"),
         ("let t = repeat(\"1,\", 400000); fromJSON(\"[\" + t + \"1]\")", "values"),
         ("let t = repeat(\"1,\", 400000); split(t, \",\")", "values"),
+        ("fromJSON(\"[\" + repeat(\"{\\\"a\\\": 1},\", 60000) + \"1]\")", "values"),
+        ("map(1..100000, ({a: #}))", "steps"),
         (&indented, "texts"),
         // Patterns: what compiling them takes, what they take once compiled, and what they match.
         ("let t = repeat(\"a\", 200000); none(1..4000, t matches \"b$\")", "steps"),

@@ -8,7 +8,7 @@ use super::held::Held;
 use super::meter::effort;
 use super::parts::item;
 use super::syntax::{Node, Operator};
-use super::value::Value;
+use super::value::{MAP, Value};
 use super::{numbers, operators, sorting, texts, time, written};
 
 pub(super) fn call<'a>(
@@ -203,8 +203,12 @@ impl<'a> Call<'_, 'a> {
 
     fn read_json(&mut self) -> Result<Value, Halt> {
         let text = at(self.position, self.text(0))?;
-        // As many values as there can be: they take far more room than the text.
-        let most = 1 + text.bytes().filter(|byte| matches!(byte, b',' | b'[' | b'{' | b':')).count();
+        // As much as can come of it, which takes far more room than the text.
+        let most = text.bytes().fold(1_usize, |most, byte| match byte {
+            b',' | b'[' | b':' => most.saturating_add(1),
+            b'{' => most.saturating_add(MAP),
+            _ => most,
+        });
         let length = text.len();
         self.evaluator.grow(self.position, most)?;
         self.evaluator.work(self.position, most)?;

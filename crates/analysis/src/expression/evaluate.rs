@@ -7,7 +7,7 @@ use super::held::{ABSENT, Held};
 use super::meter::effort;
 use super::parts::member;
 use super::syntax::{Kind, Node, Pointer};
-use super::value::Value;
+use super::value::{MAP, Value};
 use super::{Environment, Problem, calls, time, walks};
 
 /// Why an evaluation stops before its end.
@@ -190,6 +190,7 @@ impl<'a> Evaluator<'a> {
     }
 
     fn map(&mut self, position: usize, pairs: &'a [(Node, Node)]) -> Result<Held<'a>, Halt> {
+        self.work(position, MAP)?;
         let mut fields = BTreeMap::new();
         for (key, value) in pairs {
             let key = match &*self.visit(key)? {
