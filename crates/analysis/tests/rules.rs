@@ -1,5 +1,10 @@
 //! What is read from a metric, and what does not make sense in one.
-#![expect(clippy::unwrap_used, reason = "this is test code")]
+#![expect(
+    clippy::unwrap_used,
+    clippy::disallowed_methods,
+    clippy::disallowed_types,
+    reason = "this is test code"
+)]
 
 use jiff::SignedDuration;
 use serde_json::{Value, json};

@@ -1,5 +1,10 @@
 //! Templates that are put together, and arguments that are filled in.
-#![expect(clippy::unwrap_used, reason = "this is test code")]
+#![expect(
+    clippy::unwrap_used,
+    clippy::disallowed_methods,
+    clippy::disallowed_types,
+    reason = "this is test code"
+)]
 
 use std::collections::{BTreeMap, BTreeSet};
 

@@ -106,7 +106,8 @@ impl<'t> Draft<'t> {
     }
 
     pub(super) fn compiled(&self) -> Result<Pattern, String> {
-        let mut reason = String::new();
+        let refused =
+            |reason: &str| Err(format!("the pattern {} cannot be used: {reason}", quoted(self.text)));
         for size in Pattern::SIZES {
             let built = RegexBuilder::new(&self.translated)
                 .size_limit(size * 1024)
@@ -115,19 +116,14 @@ impl<'t> Draft<'t> {
                 .build();
             match built {
                 Ok(regex) => return Ok(Pattern { regex, size }),
-                Err(regex::Error::CompiledTooBig(_)) => {
-                    reason =
-                        "it is too large once it is compiled: write it shorter, or repeat less".to_owned();
-                }
+                Err(regex::Error::CompiledTooBig(_)) => {}
                 Err(error) => {
                     let error = error.to_string();
-                    let last = error.lines().last().unwrap_or_default();
-                    reason = last.trim_start_matches("error: ").to_owned();
-                    break;
+                    return refused(error.lines().last().unwrap_or_default().trim_start_matches("error: "));
                 }
             }
         }
-        Err(format!("the pattern {} cannot be used: {reason}", quoted(self.text)))
+        refused("it is too large once it is compiled: write it shorter, or repeat less")
     }
 
     /// In Go `\d`, `\w`, `\s` and `\b` know ASCII only, a `[` in a class is a character, classes have no set operations,
