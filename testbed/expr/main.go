@@ -89,7 +89,8 @@ func evaluate(asked question) (said answer) {
 	return describe(reflect.ValueOf(value))
 }
 
-// special turns {"$float": "NaN"} and {"$int": "3"} into values that JSON cannot say.
+// special turns {"$float": "NaN"}, {"$int": "3"} and {"$floats": [0.5, "NaN"]} into values that JSON cannot say. The last
+// one is what upstream hands on for a vector of Prometheus: []float64, of which the library knows more than of any list.
 func special(value any) any {
 	switch value := value.(type) {
 	case map[string]any:
@@ -101,6 +102,9 @@ func special(value any) any {
 			number, _ := strconv.Atoi(text)
 			return number
 		}
+		if list, ok := value["$floats"].([]any); ok {
+			return floats(list)
+		}
 		for key, inner := range value {
 			value[key] = special(inner)
 		}
@@ -110,6 +114,19 @@ func special(value any) any {
 		}
 	}
 	return value
+}
+
+func floats(list []any) []float64 {
+	all := make([]float64, len(list))
+	for index, inner := range list {
+		switch inner := inner.(type) {
+		case float64:
+			all[index] = inner
+		case string:
+			all[index], _ = strconv.ParseFloat(inner, 64)
+		}
+	}
+	return all
 }
 
 func asInt(value any) int64 {

@@ -5,16 +5,20 @@
 //! A text is compiled once and evaluated for each measurement. Nothing here looks at a clock: the time is part of the
 //! [`Environment`]. No text can take more than the [`limits`], whoever wrote it.
 
+mod binary;
 mod calls;
 mod checker;
 mod evaluate;
 mod fold;
 mod functions;
+mod held;
 mod lexer;
+mod meter;
 mod nature;
 mod numbers;
 mod operators;
 mod parser;
+mod parts;
 mod pattern;
 mod postfix;
 mod primary;
@@ -30,6 +34,7 @@ mod written;
 use jiff::Timestamp;
 
 use nature::Nature;
+pub(crate) use pattern::{Budget, Pattern};
 use syntax::Node;
 pub use value::Value;
 pub(crate) use written::to_base64;
@@ -42,16 +47,20 @@ pub mod limits {
     pub const NODES: usize = 10_000;
     /// How deep an expression may be nested.
     pub const DEPTH: usize = 100;
-    /// Steps of an evaluation.
-    pub const STEPS: usize = 5_000_000;
+    /// Steps of an evaluation. A step takes about a tenth of a microsecond, so none takes a second.
+    pub const STEPS: usize = 1_000_000;
     /// Values that an evaluation makes in lists and maps, as in the library.
     pub const VALUES: usize = 1_000_000;
     /// Bytes of the texts that an evaluation makes.
-    pub const CHARACTERS: usize = 16 * 1024 * 1024;
+    pub const CHARACTERS: usize = 4 * 1024 * 1024;
     /// How deep `reduce` may nest values.
     pub const VALUE_DEPTH: usize = 200;
-    /// What compiling a pattern counts, if it is not known beforehand.
-    pub(super) const PATTERN_STEPS: usize = 1_000;
+    /// Bytes of a pattern.
+    pub const PATTERN_TEXT: usize = 8 * 1024;
+    /// How deep a pattern may be nested.
+    pub const PATTERN_DEPTH: u32 = 100;
+    /// Bytes of the patterns of an expression, once they are compiled.
+    pub const PATTERNS: usize = 512 * 1024;
 }
 
 /// Why a text is not an expression.
@@ -134,7 +143,12 @@ pub struct Program {
 
 /// Reads an expression and finds what is wrong with it without knowing the result.
 pub fn compile(text: &str) -> Result<Program, CompileError> {
-    let written = parser::parse(text)?;
+    compile_within(text, &mut Budget::default())
+}
+
+/// Reads an expression whose patterns share what they may take with those of others.
+pub(crate) fn compile_within(text: &str, patterns: &mut Budget) -> Result<Program, CompileError> {
+    let written = parser::parse(text, patterns)?;
     let asks_for_nan = checker::check(&written, &Nature::Unknown)?.asks_for_nan;
     let folded = fold::fold(written.clone())?;
     Ok(Program { written, folded, asks_for_nan })

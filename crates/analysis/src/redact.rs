@@ -14,9 +14,9 @@ const HEAD: usize = 32;
 const SEEN: usize = 1;
 
 /// Replaces secrets by `*****`, also where they are written in another way: without the spaces around them, escaped, in
-/// an address, or in base64; and where only their beginning is left, because a text was cut there (`…`). Numbers that were
-/// measured are numbers, whatever a secret says; texts are replaced. However many secrets there are and however long they
-/// are, that takes about as long as the text is.
+/// an address, or in base64; and where only their beginning is left, because a text was cut there (`…`). A measured
+/// number is a text here too: one that contains a secret's digits shows stars. However many secrets there are and however
+/// long they are, that takes about as long as the text is.
 #[derive(Clone, Default, PartialEq, Eq)]
 pub struct Redactor {
     /// In order.

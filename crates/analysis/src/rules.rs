@@ -6,12 +6,11 @@ use std::collections::BTreeSet;
 
 use jiff::SignedDuration;
 use k8s_openapi::apimachinery::pkg::util::intstr::IntOrString;
-use regex::Regex;
 use windlass_api::analysis::{DryRun, MeasurementRetention, Metric};
 use windlass_api::go_duration;
 
 use crate::arguments::fill_text_for_pod;
-use crate::expression::{self, Program};
+use crate::expression::{self, Budget, Pattern, Program};
 
 /// How many measurements of a metric are kept, unless somebody says otherwise.
 pub const KEPT: usize = 10;
@@ -118,7 +117,7 @@ pub fn read(
     dry_run: &[DryRun],
     retention: &[MeasurementRetention],
 ) -> Result<Vec<Rules>, Vec<Flaw>> {
-    let mut reader = Reader { flaws: Vec::new() };
+    let mut reader = Reader { flaws: Vec::new(), patterns: Budget::default() };
     if metrics.is_empty() {
         reader.flaw("spec.metrics", "no metrics: name at least one".to_owned());
     }
@@ -142,6 +141,8 @@ pub fn read(
 /// Collects what does not make sense, so that all of it is told at once.
 struct Reader {
     flaws: Vec<Flaw>,
+    /// Patterns take far more than their texts: those of a run share what one expression may take.
+    patterns: Budget,
 }
 
 impl Reader {
@@ -257,7 +258,8 @@ impl Reader {
             Ok(text.to_owned())
         };
         let compiled = filled.and_then(|filled| {
-            expression::compile(&filled).map_err(|error| format!("{text:?} is no condition: {error}"))
+            expression::compile_within(&filled, &mut self.patterns)
+                .map_err(|error| format!("{text:?} is no condition: {error}"))
         });
         match compiled {
             Ok(program) => Some(Condition { text: text.to_owned(), program, metric: metric.name.clone() }),
@@ -269,9 +271,10 @@ impl Reader {
     }
 
     fn dry_runs(&mut self, rows: &[DryRun], rules: &mut [Rules]) {
+        let mut known = BTreeSet::new();
         for (index, row) in rows.iter().enumerate() {
             let field = format!("spec.dryRun[{index}].metricName");
-            self.once(&field, &row.metric_name, rows[..index].iter().map(|row| &row.metric_name));
+            self.once(&field, &row.metric_name, &mut known);
             for rule in self.matching(&field, &row.metric_name, rules) {
                 rule.dry_run = true;
             }
@@ -279,9 +282,10 @@ impl Reader {
     }
 
     fn retentions(&mut self, rows: &[MeasurementRetention], rules: &mut [Rules]) {
+        let mut known = BTreeSet::new();
         for (index, row) in rows.iter().enumerate() {
             let field = format!("spec.measurementRetention[{index}].metricName");
-            self.once(&field, &row.metric_name, rows[..index].iter().map(|row| &row.metric_name));
+            self.once(&field, &row.metric_name, &mut known);
             for rule in self.matching(&field, &row.metric_name, rules) {
                 rule.kept = usize::try_from(row.limit).ok().filter(|limit| *limit > 0).unwrap_or(KEPT);
             }
@@ -289,19 +293,22 @@ impl Reader {
     }
 
     /// The same pattern twice is a slip. Several may meet in one metric: the last one that says something wins.
-    fn once<'a>(&mut self, field: &str, pattern: &str, mut before: impl Iterator<Item = &'a String>) {
-        if before.any(|known| known == pattern) {
+    fn once<'a>(&mut self, field: &str, pattern: &'a str, known: &mut BTreeSet<&'a str>) {
+        if !known.insert(pattern) {
             self.flaw(field, format!("there are two rules for {pattern:?}: keep one"));
         }
     }
 
     /// The metrics whose names a pattern matches somewhere; at least one must be.
     fn matching<'a>(&mut self, field: &str, pattern: &str, rules: &'a mut [Rules]) -> Vec<&'a mut Rules> {
-        let Ok(regex) = Regex::new(pattern) else {
-            self.flaw(field, format!("{pattern:?} is no regular expression; .* means every metric"));
-            return Vec::new();
+        let known = match Pattern::passing(pattern, &mut self.patterns) {
+            Ok(known) => known,
+            Err(reason) => {
+                self.flaw(field, format!("{reason}; .* means every metric"));
+                return Vec::new();
+            }
         };
-        let found: Vec<&mut Rules> = rules.iter_mut().filter(|rule| regex.is_match(&rule.name)).collect();
+        let found: Vec<&mut Rules> = rules.iter_mut().filter(|rule| known.matches(&rule.name)).collect();
         if found.is_empty() {
             self.flaw(field, format!("{pattern:?} matches no metric"));
         }

@@ -4,6 +4,9 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use windlass_api::analysis::{AnalysisTemplateSpec, Argument, TemplateReference, ValueFrom};
 
+/// How many templates may refer to each other in a row.
+pub const DEPTH: usize = 50;
+
 /// Why templates cannot be put together.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum TemplateError {
@@ -13,6 +16,9 @@ pub enum TemplateError {
     /// One refers to itself, through these.
     #[error("templates refer to each other in a circle: {}", .0.iter().map(|it| it.template_name.as_str()).collect::<Vec<_>>().join(" -> "))]
     Circle(Vec<TemplateReference>),
+    /// Too many refer to each other in a row; the last one.
+    #[error("more than {DEPTH} templates refer to each other in a row, up to {}: name it where the first one is used", kind_and_name(.0))]
+    TooDeep(TemplateReference),
     /// One cannot be read.
     #[error("{} cannot be read: {}", kind_and_name(.0), .1)]
     Unreadable(TemplateReference, String),
@@ -48,10 +54,10 @@ pub fn closure(
     wanted: &[TemplateReference],
     known: &BTreeMap<TemplateReference, AnalysisTemplateSpec>,
 ) -> Vec<TemplateReference> {
-    let mut met = Vec::new();
+    let (mut met, mut known_of) = (Vec::new(), BTreeSet::new());
     let mut open: Vec<TemplateReference> = wanted.iter().rev().cloned().collect();
     while let Some(next) = open.pop() {
-        if met.contains(&next) {
+        if !known_of.insert(next.clone()) {
             continue;
         }
         let below = known.get(&next).map(|template| template.templates.as_slice()).unwrap_or_default();
@@ -68,7 +74,13 @@ pub fn flatten(
     known: &BTreeMap<TemplateReference, AnalysisTemplateSpec>,
     given: &BTreeSet<&str>,
 ) -> Result<AnalysisTemplateSpec, TemplateError> {
-    let mut flat = Flat { known, given, whole: AnalysisTemplateSpec::default(), taken: BTreeSet::new() };
+    let mut flat = Flat {
+        known,
+        given,
+        whole: AnalysisTemplateSpec::default(),
+        taken: BTreeSet::new(),
+        arguments: BTreeMap::new(),
+    };
     for template in wanted {
         flat.take(template, &mut Vec::new())?;
     }
@@ -84,9 +96,11 @@ struct Flat<'a> {
     given: &'a BTreeSet<&'a str>,
     whole: AnalysisTemplateSpec,
     taken: BTreeSet<TemplateReference>,
+    /// Where each argument stands in the whole.
+    arguments: BTreeMap<&'a str, usize>,
 }
 
-impl Flat<'_> {
+impl<'a> Flat<'a> {
     fn take(
         &mut self,
         template: &TemplateReference,
@@ -99,6 +113,9 @@ impl Flat<'_> {
         }
         if !self.taken.insert(template.clone()) {
             return Ok(());
+        }
+        if above.len() >= DEPTH {
+            return Err(TemplateError::TooDeep(template.clone()));
         }
         let Some(spec) = self.known.get(template) else {
             return Err(TemplateError::Missing(template.clone(), above.last().cloned()));
@@ -121,8 +138,9 @@ impl Flat<'_> {
     }
 
     /// One argument for all templates that declare it. A source wins over none.
-    fn argument(&mut self, argument: &Argument) -> Result<(), TemplateError> {
-        let Some(known) = self.whole.args.iter_mut().find(|it| it.name == argument.name) else {
+    fn argument(&mut self, argument: &'a Argument) -> Result<(), TemplateError> {
+        let place = *self.arguments.entry(&argument.name).or_insert(self.whole.args.len());
+        let Some(known) = self.whole.args.get_mut(place) else {
             self.whole.args.push(argument.clone());
             return Ok(());
         };

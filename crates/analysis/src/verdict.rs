@@ -7,6 +7,9 @@ use windlass_api::analysis::{AnalysisRunStatus, Measurement, MetricResult, Phase
 use crate::expression::{Environment, Said, Value};
 use crate::rules::{Condition, Conditions, Length, Rules};
 
+/// What is said of a measurement that was ended because its run is over: the word that users know. It is no verdict.
+pub const ENDED: &str = "Metric Terminated";
+
 /// What a value is, and why, in words.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Judgement {
@@ -21,15 +24,11 @@ pub struct Judgement {
 /// Without conditions every value is good. With one of them the value is good or bad; with both it may be neither, and
 /// bad wins. A value that has NaN in it is neither, and so is one of which a condition makes NaN, as of zero divided by
 /// zero, unless a condition asks for NaN itself: upstream's comparison with NaN is false, and would revert a healthy
-/// workload that nobody used. A failureCondition that holds without having met NaN stands.
+/// workload that nobody used. A failureCondition that holds without having met NaN stands: real numbers have proven it.
 pub fn judge(conditions: &Conditions, value: &Value, now: Timestamp) -> Judgement {
     let asks = |condition: &Option<Condition>| condition.as_ref().is_some_and(|it| it.program.asks_for_nan());
     let judged = conditions.success.is_some() || conditions.failure.is_some();
     let handled = asks(&conditions.success) || asks(&conditions.failure);
-    if judged && value.has_nan() && !handled {
-        let message = "the value is NaN: no condition can judge it; handle it with isNaN(…)".to_owned();
-        return Judgement { phase: Phase::Inconclusive, message };
-    }
     let environment = Environment { result: value.clone(), now };
     let holds = |condition: &Option<Condition>| match condition {
         None => Ok(None),
@@ -39,13 +38,18 @@ pub fn judge(conditions: &Conditions, value: &Value, now: Timestamp) -> Judgemen
             .map(Some)
             .map_err(|error| could_not_judge(condition, value, &error.to_string())),
     };
-    let (failure, success) = match (holds(&conditions.failure), holds(&conditions.success)) {
+    let failure = holds(&conditions.failure);
+    let is_bad = matches!(failure, Ok(Some(Said { holds: true, met_nan: false })));
+    if judged && value.has_nan() && !handled && !is_bad {
+        let message = "the value is NaN: no condition can judge it; handle it with isNaN(…)".to_owned();
+        return Judgement { phase: Phase::Inconclusive, message };
+    }
+    let (failure, success) = match (failure, holds(&conditions.success)) {
         (Err(judgement), _) | (_, Err(judgement)) => return judgement,
         (Ok(failure), Ok(success)) => (failure, success),
     };
     let text =
         |condition: &Option<Condition>| condition.as_ref().map(|it| it.text.clone()).unwrap_or_default();
-    let is_bad = failure.is_some_and(|said| said.holds && !said.met_nan);
     if !handled && !is_bad {
         let met = |said: Option<Said>| said.is_some_and(|said| said.met_nan);
         let condition = if met(failure) { &conditions.failure } else { &conditions.success };
@@ -87,6 +91,8 @@ fn could_not_judge(condition: &Condition, value: &Value, error: &str) -> Judgeme
 /// Adds a finished measurement to what is known of its metric.
 pub fn count(rules: &Rules, result: &mut MetricResult, measurement: Measurement) {
     match measurement.phase {
+        // It was ended because others have decided, or somebody: it must not be held against the metric.
+        Phase::Inconclusive if measurement.message == ENDED => {}
         Phase::Successful => {
             result.count += 1;
             result.successful += 1;

@@ -1,5 +1,10 @@
 //! What is read from a metric, and what does not make sense in one.
-#![expect(clippy::unwrap_used, reason = "this is test code")]
+#![expect(
+    clippy::unwrap_used,
+    clippy::disallowed_methods,
+    clippy::disallowed_types,
+    reason = "this is test code"
+)]
 
 use jiff::SignedDuration;
 use serde_json::{Value, json};
@@ -143,7 +148,11 @@ fn a_pattern_that_means_nothing_or_the_same_twice_is_told() {
     let metrics = named(&["errors"]);
     let rows = [
         (vec![dry("latency")], "spec.dryRun[0].metricName: \"latency\" matches no metric"),
-        (vec![dry("*")], "spec.dryRun[0].metricName: \"*\" is no regular expression; .* means every metric"),
+        (
+            vec![dry("*")],
+            "spec.dryRun[0].metricName: the pattern \"*\" cannot be used: repetition operator missing expression; \
+             .* means every metric",
+        ),
         (
             vec![dry("err"), dry("err")],
             "spec.dryRun[1].metricName: there are two rules for \"err\": keep one",
@@ -155,4 +164,25 @@ fn a_pattern_that_means_nothing_or_the_same_twice_is_told() {
     }
     let twice = rules::read(&metrics, &[], &[keep("e", 1), keep("e", 2)]).unwrap_err();
     assert!(twice[0].to_string().starts_with("spec.measurementRetention[1].metricName"));
+}
+
+#[test]
+fn however_many_patterns_there_are_reading_them_takes_no_time_and_little_room() {
+    let started = std::time::Instant::now();
+    let metrics = named(&["errors"]);
+    let folded: Vec<DryRun> = (0..50_000).map(|number| dry(&format!("(?i)[\\D]|{number}"))).collect();
+    let told = rules::read(&metrics, &folded, &[]).unwrap_err();
+    assert!(told[0].what.contains("the patterns take too much together"), "{}", told[0]);
+    let condition = |number: usize| format!("result matches \"^[a-z]{{8}}[0-9]*{number}$\"");
+    let many: Vec<Metric> = (0..5_000)
+        .map(|number| Metric {
+            name: format!("m{number}"),
+            success_condition: Some(condition(number)),
+            ..Metric::default()
+        })
+        .collect();
+    let told = rules::read(&many, &[], &[]).unwrap_err();
+    assert!(told[0].what.contains("the patterns take too much together"), "{}", told[0]);
+    assert!(rules::read(&many[..100], &[], &[]).is_ok());
+    assert!(started.elapsed() < std::time::Duration::from_secs(10), "{:?}", started.elapsed());
 }

@@ -1,5 +1,10 @@
 //! Templates that are put together, and arguments that are filled in.
-#![expect(clippy::unwrap_used, reason = "this is test code")]
+#![expect(
+    clippy::unwrap_used,
+    clippy::disallowed_methods,
+    clippy::disallowed_types,
+    reason = "this is test code"
+)]
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -72,6 +77,37 @@ fn templates_that_refer_to_each_other_in_a_circle_are_refused_with_the_circle() 
         flatten(&["self"], &templates).unwrap_err(),
         "templates refer to each other in a circle: self -> self"
     );
+}
+
+#[test]
+fn a_long_row_of_templates_is_refused_in_words_and_read_at_once() {
+    let row = |length: usize| -> BTreeMap<TemplateReference, AnalysisTemplateSpec> {
+        let one = |number: usize| {
+            let below =
+                if number + 1 < length { vec![reference(&format!("t{}", number + 1))] } else { Vec::new() };
+            let args = (0..10).map(|arg| argument(&format!("{number}-{arg}"), Some("x"))).collect();
+            let spec = AnalysisTemplateSpec { templates: below, args, ..AnalysisTemplateSpec::default() };
+            (reference(&format!("t{number}")), spec)
+        };
+        (0..length).map(one).collect()
+    };
+    let read = |templates: &BTreeMap<TemplateReference, AnalysisTemplateSpec>,
+                wanted: &[TemplateReference]| {
+        templates::flatten(wanted, templates, &BTreeSet::new()).map(|whole| whole.args.len())
+    };
+    let started = std::time::Instant::now();
+    assert_eq!(read(&row(50), &[reference("t0")]).unwrap(), 500);
+    let long = row(20_000);
+    assert_eq!(
+        read(&long, &[reference("t0")]).unwrap_err().to_string(),
+        "more than 50 templates refer to each other in a row, up to AnalysisTemplate \"t50\": name it where the first \
+         one is used"
+    );
+    assert_eq!(templates::closure(&[reference("t0")], &long).len(), 20_000);
+    let last_first: Vec<TemplateReference> =
+        (0..20_000).rev().map(|number| reference(&format!("t{number}"))).collect();
+    assert_eq!(read(&long, &last_first).unwrap(), 200_000);
+    assert!(started.elapsed() < std::time::Duration::from_secs(10), "{:?}", started.elapsed());
 }
 
 #[test]

@@ -15,6 +15,7 @@ use windlass_analysis::measurement::of_pod;
 use windlass_analysis::providers::{self, Provider, SecretPlace, SecretWanted, Setting, Settings};
 use windlass_analysis::redact::Redactor;
 use windlass_analysis::rooms::{Place, Rooms};
+use windlass_analysis::verdict::ENDED;
 use windlass_api::analysis::{Metric, Phase, SecretKeyReference};
 
 use crate::clock::Clock;
@@ -193,7 +194,7 @@ impl Parts {
             self.writer.delete_job(&run.namespace, name).await?;
             return Ok(Reading::Verdict {
                 phase: Phase::Inconclusive,
-                message: "Metric Terminated".to_owned(),
+                message: ENDED.to_owned(),
                 metadata: metadata.clone(),
             });
         }

@@ -351,10 +351,9 @@ fn bare_name(text: &str) -> Result<String, String> {
 
 /// A duration as Go and kubectl spell it.
 fn duration(text: &str) -> Result<std::time::Duration, String> {
-    let parsed: kube::core::Duration =
-        if text == "0" { Ok(std::time::Duration::ZERO.into()) } else { text.parse() }
-            .map_err(|error| format!("{error}; expected a duration such as 30s, 5m or 1h"))?;
-    if parsed.is_negative() { Err("a duration cannot be negative".to_owned()) } else { Ok(parsed.into()) }
+    let parsed = windlass_api::go_duration(text)
+        .ok_or_else(|| "it is no duration; expected one such as 30s, 5m or 1h".to_owned())?;
+    parsed.try_into().map_err(|_| "a duration cannot be negative".to_owned())
 }
 
 /// How a result is printed.

@@ -2,10 +2,13 @@
 
 use std::collections::BTreeMap;
 
-use super::evaluate::{Evaluator, Halt, Held, at, failed, item};
+use super::evaluate::{Evaluator, Halt, at, failed};
 use super::functions::{Function, Signature};
+use super::held::Held;
+use super::meter::effort;
+use super::parts::item;
 use super::syntax::{Node, Operator};
-use super::value::Value;
+use super::value::{MAP, Value};
 use super::{numbers, operators, sorting, texts, time, written};
 
 pub(super) fn call<'a>(
@@ -19,6 +22,7 @@ pub(super) fn call<'a>(
         given.push(evaluator.visit(argument)?);
     }
     let mut call = Call { evaluator, position, function: signature.function, given };
+    call.read()?;
     match signature.function {
         // These hand on what they are given, without a copy.
         Function::First => call.end(0),
@@ -48,6 +52,17 @@ struct Call<'e, 'a> {
 }
 
 impl<'a> Call<'_, 'a> {
+    /// Every text that is given is looked at once; what `trim` takes off is, for each character.
+    fn read(&mut self) -> Result<(), Halt> {
+        let length = |held: &Held<'_>| if let Value::Text(text) = &**held { text.len() } else { 0 };
+        let all = self.given.iter().map(length).fold(0, usize::saturating_add);
+        let each = match (self.function, self.given.as_slice()) {
+            (Function::Trim, [whole, cut]) => length(whole).saturating_mul(length(cut)),
+            _ => 0,
+        };
+        self.evaluator.work(self.position, effort(all.saturating_add(each)))
+    }
+
     fn argument(&self, index: usize) -> &Value {
         self.given.get(index).map_or(&Value::Nil, |held| held)
     }
@@ -106,7 +121,7 @@ impl<'a> Call<'_, 'a> {
         let position = self.position;
         if self.function.compares() {
             for given in &self.given {
-                self.evaluator.meet(given);
+                self.evaluator.meet(position, given)?;
             }
         }
         match self.function {
@@ -117,10 +132,12 @@ impl<'a> Call<'_, 'a> {
             Function::Date => at(position, self.text(0).and_then(time::date)),
             Function::IsNil => Ok(Value::Bool(*self.argument(0) == Value::Nil)),
             Function::Text => {
+                self.evaluator.work(position, self.argument(0).weight())?;
                 let text = at(position, written::plain(self.argument(0)))?;
                 self.written(text)
             }
             Function::ToJson => {
+                self.evaluator.work(position, self.argument(0).weight())?;
                 let text = at(position, written::json(self.argument(0)))?;
                 self.written(text)
             }
@@ -186,26 +203,37 @@ impl<'a> Call<'_, 'a> {
 
     fn read_json(&mut self) -> Result<Value, Halt> {
         let text = at(self.position, self.text(0))?;
-        let json: serde_json::Value = match serde_json::from_str(text) {
-            Ok(json) => json,
-            Err(error) => return failed(self.position, format!("the text is not JSON: {error}")),
-        };
-        let value = Value::from(json);
-        self.evaluator.grow(self.position, value.weight())?;
-        Ok(value)
+        // As much as can come of it, which takes far more room than the text.
+        let most = text.bytes().fold(1_usize, |most, byte| match byte {
+            b',' | b'[' | b':' => most.saturating_add(1),
+            b'{' => most.saturating_add(MAP),
+            _ => most,
+        });
+        let length = text.len();
+        self.evaluator.grow(self.position, most)?;
+        self.evaluator.work(self.position, most)?;
+        self.evaluator.write(self.position, length)?;
+        match serde_json::from_str::<serde_json::Value>(at(self.position, self.text(0))?) {
+            Ok(json) => Ok(Value::from(json)),
+            Err(error) => failed(self.position, format!("the text is not JSON: {error}")),
+        }
     }
 
     fn of_texts(&mut self) -> Result<Value, Halt> {
         let arguments: Vec<&Value> = self.given.iter().map(|held| &**held).collect();
         let planned = at(self.position, texts::size(self.function, &arguments))?;
         self.evaluator.write(self.position, planned)?;
-        if self.function == Function::Repeat {
+        match self.function {
             // The library counts these characters as values.
-            self.evaluator.grow(self.position, planned)?;
+            Function::Repeat => self.evaluator.grow(self.position, planned)?,
+            Function::Split | Function::SplitAfter => {
+                let most = at(self.position, texts::parts(&arguments))?;
+                self.evaluator.grow(self.position, most)?;
+                self.evaluator.work(self.position, most)?;
+            }
+            _ => {}
         }
-        let value = at(self.position, texts::compute(self.function, &arguments))?;
-        self.evaluator.grow(self.position, if let Value::List(items) = &value { items.len() } else { 0 })?;
-        Ok(value)
+        at(self.position, texts::compute(self.function, &arguments))
     }
 
     fn list(&self, index: usize) -> Result<&[Value], String> {
@@ -267,12 +295,14 @@ impl<'a> Call<'_, 'a> {
 
     fn unique(&mut self) -> Result<Vec<Value>, Halt> {
         let mut kept: Vec<Value> = Vec::new();
+        let mut weight = 0;
         for index in 0..at(self.position, self.list(0))?.len() {
-            self.evaluator.work(self.position, kept.len())?;
+            self.evaluator.work(self.position, weight)?;
             let items = at(self.position, self.list(0))?;
             if let Some(item) = items.get(index)
                 && !kept.iter().any(|known| operators::equal(item, known))
             {
+                weight += item.weight();
                 kept.push(item.clone());
             }
         }
@@ -284,8 +314,7 @@ impl<'a> Call<'_, 'a> {
             None => sorting::Order::Ascending,
             Some(order) => at(self.position, sorting::Order::named(order))?,
         };
-        let count = at(self.position, self.list(0))?.len();
-        self.evaluator.work(self.position, sorting::steps(count))?;
+        self.evaluator.work(self.position, sorting::steps(self.argument(0).weight()))?;
         let pairs = at(self.position, self.list(0))?.iter().map(|item| (item.clone(), Value::Nil)).collect();
         let sorted = at(self.position, sorting::sorted(pairs, order))?;
         Ok(sorted.into_iter().map(|(item, _)| item).collect())

@@ -18,14 +18,14 @@ pub(super) fn fold(node: Node) -> Result<Node, Problem> {
         Kind::Negative(inner) => negative(fold_box(inner)?),
         Kind::Positive(inner) => match fold_box(inner)?.kind {
             number @ Kind::Literal(Value::Integer(_) | Value::Float(_)) => number,
-            other => Kind::Positive(Box::new(Node { kind: other, position })),
+            other => Kind::Positive(Box::new(Node::new(other, position))),
         },
         Kind::Binary(Operator::In, left, right) => match *right {
             // Only a list that is constant as it stands becomes a set.
-            Node { kind: Kind::List(items), position: place }
+            Node { kind: Kind::List(items), position: place, .. }
                 if !items.iter().all(|item| matches!(item.kind, Kind::Literal(_))) =>
             {
-                let list = Node { kind: Kind::List(fold_all(items)?), position: place };
+                let list = Node::new(Kind::List(fold_all(items)?), place);
                 Kind::Binary(Operator::In, fold_box(left)?, Box::new(list))
             }
             other => Kind::Binary(Operator::In, fold_box(left)?, Box::new(fold(other)?)),
@@ -69,7 +69,7 @@ pub(super) fn fold(node: Node) -> Result<Node, Problem> {
         ),
         same @ (Kind::Literal(_) | Kind::Result | Kind::Variable(_) | Kind::Pointer(_)) => same,
     };
-    Ok(Node { kind, position })
+    Ok(Node::new(kind, position))
 }
 
 /// A filter of a filter is one filter.
@@ -163,14 +163,14 @@ fn binary(position: usize, operator: Operator, left: Box<Node>, right: Box<Node>
         _ if operator.compares() => counted(operator, left, right),
         _ => Kind::Binary(operator, left, right),
     };
-    Ok(Node { kind, position })
+    Ok(Node::new(kind, position))
 }
 
 /// `count(list, …) > 0` asks whether there is any; `count(list, …) > 3` needs to count to four.
 fn counted(operator: Operator, left: Box<Node>, right: Box<Node>) -> Kind {
     let Kind::Literal(Value::Integer(limit)) = right.kind else { return Kind::Binary(operator, left, right) };
     let (position, mut walk) = match *left {
-        Node { kind: Kind::Loop(walk), position }
+        Node { kind: Kind::Loop(walk), position, .. }
             if matches!(walk.over, Over::Count { .. }) && walk.predicate.is_some() =>
         {
             (position, walk)
@@ -186,7 +186,7 @@ fn counted(operator: Operator, left: Box<Node>, right: Box<Node>) -> Kind {
         _ => limit,
     };
     walk.over = Over::Count { enough: (limit >= 0 && enough > 1).then_some(enough) };
-    Kind::Binary(operator, Box::new(Node { kind: Kind::Loop(walk), position }), right)
+    Kind::Binary(operator, Box::new(Node::new(Kind::Loop(walk), position)), right)
 }
 
 /// The first of what a filter finds needs no more than the first.

@@ -2,14 +2,14 @@
 
 use super::functions::Signature;
 use super::lexer::{Placed, Token, tokens};
-use super::pattern::Pattern;
+use super::pattern::{Budget, Pattern};
 use super::postfix::names_property;
 use super::syntax::{Kind, Node, Operator, Over};
 use super::value::Value;
 use super::{CompileError, limits};
 
-/// The tree of a text.
-pub(super) fn parse(text: &str) -> Result<Node, CompileError> {
+/// The tree of a text, whose patterns take from the budget.
+pub(super) fn parse(text: &str, patterns: &mut Budget) -> Result<Node, CompileError> {
     if text.len() > limits::TEXT {
         return Err(CompileError::new(
             0,
@@ -21,6 +21,7 @@ pub(super) fn parse(text: &str) -> Result<Node, CompileError> {
         at: 0,
         nested: 0,
         nodes: 0,
+        patterns,
         predicates: Vec::new(),
         variables: Vec::new(),
     };
@@ -31,18 +32,19 @@ pub(super) fn parse(text: &str) -> Result<Node, CompileError> {
     }
 }
 
-pub(super) struct Parser {
+pub(super) struct Parser<'b> {
     tokens: Vec<Placed>,
     at: usize,
     nested: usize,
     nodes: usize,
+    patterns: &'b mut Budget,
     /// The predicates around this spot, innermost last.
     pub(super) predicates: Vec<Over>,
     /// The names that `let` gave, innermost last.
     pub(super) variables: Vec<String>,
 }
 
-impl Parser {
+impl Parser<'_> {
     pub(super) fn token(&self) -> &Token {
         self.tokens.get(self.at).map_or(&Token::End, |placed| &placed.token)
     }
@@ -80,14 +82,22 @@ impl Parser {
     }
 
     pub(super) fn node(&mut self, position: usize, kind: Kind) -> Result<Node, CompileError> {
-        self.nodes += 1;
+        // A long text counts as much as it takes, because the middle of a chain is there twice.
+        self.nodes += match &kind {
+            Kind::Literal(value) => value.weight(),
+            _ => 1,
+        };
         if self.nodes > limits::NODES {
             return Err(CompileError::new(
                 position,
                 format!("the expression has more than {} parts: split the metric in two", limits::NODES),
             ));
         }
-        Ok(Node { kind, position })
+        let node = Node::new(kind, position);
+        if node.depth > 2 * limits::DEPTH {
+            return Err(too_deep(position));
+        }
+        Ok(node)
     }
 
     /// Runs a step one level deeper.
@@ -212,7 +222,8 @@ impl Parser {
         let right = self.expression(if operator == Operator::Power { binds } else { binds + 1 })?;
         let kind = match (operator, right) {
             (Operator::Matches, Node { kind: Kind::Literal(Value::Text(text)), .. }) => {
-                let pattern = Pattern::new(&text).map_err(|reason| CompileError::new(position, reason))?;
+                let pattern = Pattern::kept(&text, self.patterns)
+                    .map_err(|reason| CompileError::new(position, reason))?;
                 Kind::Matches(Box::new(left), Box::new(pattern))
             }
             (_, right) => Kind::Binary(operator, Box::new(left), Box::new(right)),

@@ -11,7 +11,7 @@ pub(super) fn names_property(word: &str) -> bool {
     word.chars().next().is_some_and(char::is_alphabetic)
 }
 
-impl Parser {
+impl Parser<'_> {
     pub(super) fn postfix(&mut self, node: Node) -> Result<Node, CompileError> {
         let mut node = node;
         let mut chained = 0;

@@ -6,12 +6,13 @@ use super::lexer::Token;
 use super::parser::Parser;
 use super::syntax::{Kind, Loop, Node, Over, Pointer};
 use super::value::Value;
+use crate::suggest::did_you_mean;
 
 /// How tightly `not` and `!` bind, and the signs.
 const NOT: u16 = 50;
 const SIGN: u16 = 90;
 
-impl Parser {
+impl Parser<'_> {
     pub(super) fn primary(&mut self) -> Result<Node, CompileError> {
         let position = self.position();
         match self.token().clone() {
@@ -135,17 +136,14 @@ impl Parser {
         if let Some((_, instead)) = LEFT_OUT.iter().find(|(known, _)| *known == name) {
             return CompileError::left_out(position, &format!("the function `{name}`"), instead);
         }
-        let known = ["result", "true", "false", "nil"]
+        let known: Vec<&str> = ["result", "true", "false", "nil"]
             .into_iter()
             .chain(self.variables.iter().map(String::as_str))
             .chain(SIGNATURES.iter().map(|signature| signature.name))
-            .chain(Over::NAMES.iter().map(|(name, _)| *name));
-        let near = known
-            .map(|known| (strsim::damerau_levenshtein(&known.to_lowercase(), &name.to_lowercase()), known))
-            .filter(|(distance, _)| *distance <= if name.chars().count() > 4 { 2 } else { 1 })
-            .min();
-        let hint = match near {
-            Some((_, known)) => format!("did you mean `{known}`?"),
+            .chain(Over::NAMES.iter().map(|(name, _)| *name))
+            .collect();
+        let hint = match did_you_mean(name, &known) {
+            Some(known) => format!("did you mean `{known}`?"),
             None => "the measured value is called `result`; a text needs quotes".to_owned(),
         };
         CompileError::new(position, format!("the name `{name}` is not known: {hint}"))

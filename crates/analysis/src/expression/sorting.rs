@@ -30,9 +30,9 @@ impl Order {
 /// Up to so many the library sorts by insertion.
 const FEW: usize = 12;
 
-/// About how many comparisons sorting takes.
-pub(super) fn steps(count: usize) -> usize {
-    count.saturating_mul(count.checked_ilog2().unwrap_or(0) as usize + 1)
+/// About how many steps sorting takes, by the weight of what is compared.
+pub(super) fn steps(weight: usize) -> usize {
+    weight.saturating_mul(weight.checked_ilog2().unwrap_or(0) as usize + 1)
 }
 
 /// Sorted by the first of each pair. Equal ones keep their order.

@@ -9,6 +9,15 @@ use super::value::Value;
 pub(super) struct Node {
     pub(super) kind: Kind,
     pub(super) position: usize,
+    /// How many nodes stand one in another here, this one included: whoever walks the tree goes so deep.
+    pub(super) depth: usize,
+}
+
+impl Node {
+    pub(super) fn new(kind: Kind, position: usize) -> Self {
+        let depth = 1 + kind.depth();
+        Self { kind, position, depth }
+    }
 }
 
 #[derive(Clone, Debug)]
@@ -54,6 +63,36 @@ pub(super) enum Kind {
     Conditional(Box<[Node; 3]>),
     List(Vec<Node>),
     Map(Vec<(Node, Node)>),
+}
+
+impl Kind {
+    /// How deep its parts are.
+    fn depth(&self) -> usize {
+        let deepest = |nodes: &[Node]| nodes.iter().map(|node| node.depth).max().unwrap_or(0);
+        let of = |node: &Option<Box<Node>>| node.as_ref().map_or(0, |node| node.depth);
+        match self {
+            Self::Literal(_) | Self::Result | Self::Variable(_) | Self::Pointer(_) => 0,
+            Self::Negative(inner)
+            | Self::Positive(inner)
+            | Self::Not(inner)
+            | Self::Matches(inner, _)
+            | Self::Chain(inner) => inner.depth,
+            Self::Binary(_, one, two)
+            | Self::Member { base: one, property: two, .. }
+            | Self::Let { value: one, body: two, .. } => one.depth.max(two.depth),
+            Self::Slice { base, from, to } => base.depth.max(of(from)).max(of(to)),
+            Self::Call(_, nodes) | Self::Sequence(nodes) | Self::List(nodes) => deepest(nodes),
+            Self::Method { base, arguments, .. } => base.depth.max(deepest(arguments)),
+            Self::Loop(walk) => {
+                let others = [&walk.predicate, &walk.extra].into_iter().flatten();
+                others.map(|node| node.depth).max().unwrap_or(0).max(walk.collection.depth)
+            }
+            Self::Conditional(parts) => deepest(&**parts),
+            Self::Map(pairs) => {
+                pairs.iter().map(|(key, value)| key.depth.max(value.depth)).max().unwrap_or(0)
+            }
+        }
+    }
 }
 
 /// A function that asks something of each item.

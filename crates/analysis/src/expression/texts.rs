@@ -47,8 +47,18 @@ pub(super) fn size(function: Function, arguments: &[&Value]) -> Result<usize, St
             }
             _ => 0,
         },
-        _ => text(arguments, 0)?.len().saturating_mul(2),
+        Function::IndexOf | Function::LastIndexOf | Function::HasPrefix | Function::HasSuffix => 0,
+        Function::Upper | Function::Lower | Function::ToBase64 => text(arguments, 0)?.len().saturating_mul(2),
+        _ => text(arguments, 0)?.len(),
     })
+}
+
+/// How many parts `split` makes at most.
+pub(super) fn parts(arguments: &[&Value]) -> Result<usize, String> {
+    let (whole, separator) = (text(arguments, 0)?, text(arguments, 1)?);
+    let all = whole.matches(separator).count() + 1;
+    let limit = arguments.get(2).map_or(Ok(-1), |limit| index(limit))?;
+    Ok(usize::try_from(limit).map_or(all, |limit| all.min(limit)))
 }
 
 pub(super) fn compute(function: Function, arguments: &[&Value]) -> Result<Value, String> {

@@ -4,9 +4,11 @@
 use jiff::civil::DateTime;
 use jiff::tz::TimeZone;
 use jiff::{SignedDuration, Timestamp};
+use windlass_api::go_duration;
 
 use super::nature::Nature;
 use super::value::Value;
+use super::written::quoted;
 
 /// A duration as Go counts it, which wraps around after 292 years.
 #[expect(clippy::cast_possible_truncation, reason = "wrapping around is what Go does")]
@@ -98,67 +100,9 @@ pub(super) fn between(moment: Timestamp, other: Timestamp) -> Value {
 
 /// Reads a duration as Go writes it: `1h30m`, `-1.5s`, `100ms`.
 pub(super) fn duration(text: &str) -> Result<Value, String> {
-    let wrong = || format!("{text:?} is not a duration: write 30s, 5m or 1h30m");
-    let (negative, mut rest) = match text.strip_prefix('-') {
-        Some(rest) => (true, rest),
-        None => (false, text.strip_prefix('+').unwrap_or(text)),
-    };
-    if rest == "0" {
-        return Ok(Value::Duration(SignedDuration::ZERO));
-    }
-    if rest.is_empty() {
-        return Err(wrong());
-    }
-    let mut total: u64 = 0;
-    while !rest.is_empty() {
-        let (part, left) = one_unit(rest).ok_or_else(wrong)?;
-        total = total.checked_add(part).filter(|total| *total <= 1 << 63).ok_or_else(wrong)?;
-        rest = left;
-    }
-    let nanoseconds = if negative { 0_i64.checked_sub_unsigned(total) } else { i64::try_from(total).ok() };
-    nanoseconds.map(|nanoseconds| Value::Duration(SignedDuration::from_nanos(nanoseconds))).ok_or_else(wrong)
-}
-
-/// One number and its unit, in nanoseconds, and what is left behind it.
-#[expect(
-    clippy::cast_precision_loss,
-    clippy::cast_possible_truncation,
-    clippy::cast_sign_loss,
-    reason = "fractions of a unit are counted as Go counts them"
-)]
-fn one_unit(text: &str) -> Option<(u64, &str)> {
-    let digits = |text: &str| text.len() - text.trim_start_matches(|next: char| next.is_ascii_digit()).len();
-    let (whole, rest) = text.split_at(digits(text));
-    let (fraction, rest) = match rest.strip_prefix('.') {
-        Some(rest) => rest.split_at(digits(rest)),
-        None => ("", rest),
-    };
-    if whole.is_empty() && fraction.is_empty() {
-        return None;
-    }
-    let (unit, rest) =
-        rest.split_at(rest.find(|next: char| next == '.' || next.is_ascii_digit()).unwrap_or(rest.len()));
-    let unit: u64 = match unit {
-        "ns" => 1,
-        "us" | "µs" | "μs" => 1_000,
-        "ms" => 1_000_000,
-        "s" => 1_000_000_000,
-        "m" => 60_000_000_000,
-        "h" => 3_600_000_000_000,
-        _ => return None,
-    };
-    let whole: u64 = if whole.is_empty() { 0 } else { whole.parse().ok()? };
-    let mut value = whole.checked_mul(unit).filter(|value| *value <= 1 << 63)?;
-    let (mut part, mut scale) = (0_u64, 1.0_f64);
-    for digit in fraction.bytes() {
-        let Some(next) = part.checked_mul(10).filter(|next| *next <= (1 << 63) - 10) else { break };
-        part = next + u64::from(digit - b'0');
-        scale *= 10.0;
-    }
-    if part > 0 {
-        value = value.checked_add((part as f64 * (unit as f64 / scale)) as u64)?;
-    }
-    Some((value, rest))
+    go_duration(text)
+        .map(Value::Duration)
+        .ok_or_else(|| format!("{} is not a duration: write 30s, 5m or 1h30m", quoted(text)))
 }
 
 /// Writes a duration as Go does: `1h0m0s`, `1.5s`, `100ms`.
@@ -194,7 +138,8 @@ pub(super) fn written(nanoseconds: i64) -> String {
 /// Reads a time: a day, a time of day, both, or both with an offset.
 pub(super) fn date(text: &str) -> Result<Value, String> {
     read_date(text).map(Value::Moment).ok_or_else(|| {
-        format!("{text:?} is not a time that is understood: write 2006-01-02, 15:04:05, both, or 2006-01-02T15:04:05Z")
+        let text = quoted(text);
+        format!("{text} is not a time that is understood: write 2006-01-02, 15:04:05, both, or 2006-01-02T15:04:05Z")
     })
 }
 

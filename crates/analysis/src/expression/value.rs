@@ -4,6 +4,9 @@ use std::collections::BTreeMap;
 
 use jiff::{SignedDuration, Timestamp};
 
+/// What a map weighs, however few fields it has: it takes room for eleven.
+pub(super) const MAP: usize = 16;
+
 /// A value in an expression.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Value {
@@ -74,11 +77,11 @@ impl Value {
         }
     }
 
-    /// How many values this is, itself included: what copying it costs.
+    /// How many values this is, itself included: what looking at it or copying it costs.
     pub(super) fn weight(&self) -> usize {
         match self {
             Self::List(items) => items.iter().map(Self::weight).fold(1, usize::saturating_add),
-            Self::Map(fields) => fields.values().map(Self::weight).fold(1, usize::saturating_add),
+            Self::Map(fields) => fields.values().map(Self::weight).fold(MAP, usize::saturating_add),
             Self::Text(text) => 1 + text.len() / 64,
             Self::Nil
             | Self::Bool(_)

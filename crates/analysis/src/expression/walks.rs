@@ -2,12 +2,12 @@
 
 use std::collections::BTreeMap;
 
-use super::evaluate::{Evaluator, Halt, Held, Scope, at, failed};
+use super::evaluate::{Evaluator, Halt, Scope, at, failed};
+use super::held::{ABSENT, Held};
+use super::meter::effort;
 use super::syntax::{Kind, Loop, Node, Operator, Over};
 use super::value::Value;
 use super::{limits, operators, sorting};
-
-const ABSENT: &Value = &Value::Nil;
 
 pub(super) fn walk<'a>(
     evaluator: &mut Evaluator<'a>,
@@ -23,9 +23,9 @@ pub(super) fn walk<'a>(
     let items = items(evaluator, position, walk.over, collection)?;
     let mut walker = Walker { evaluator, position, predicate: walk.predicate.as_ref(), over: walk.over };
     match walk.over {
-        Over::All => walker.until(items, false).map(|found| truth(found.is_none())),
-        Over::None => walker.until(items, true).map(|found| truth(found.is_none())),
-        Over::Any => walker.until(items, true).map(|found| truth(found.is_some())),
+        Over::All => walker.is_decided(items, false).map(|decided| truth(!decided)),
+        Over::None => walker.is_decided(items, true).map(|decided| truth(!decided)),
+        Over::Any => walker.is_decided(items, true).map(truth),
         Over::One => walker.count(items, None).map(|count| truth(count == 1)),
         Over::Count { enough } => walker.count(items, enough).map(|count| Held::Owned(Value::Integer(count))),
         Over::Filter => walker.filter(items),
@@ -82,6 +82,7 @@ fn items<'a>(
             .or_else(|other| empty_or_wrong(position, over, &other))?,
         other => empty_or_wrong(position, over, &other)?,
     };
+    evaluator.work(position, list.len())?;
     Ok(list.into_iter().map(|item| Held::Owned(item).shared()).collect())
 }
 
@@ -128,10 +129,38 @@ impl<'a> Walker<'_, 'a> {
         }
     }
 
-    /// The first item of which the predicate says this.
-    fn until(&mut self, items: Vec<Held<'a>>, wanted: bool) -> Result<Option<(usize, Held<'a>)>, Halt> {
+    /// What the predicate says of an item, and whether it came upon NaN for that.
+    fn said(&mut self, item: Held<'a>, index: usize) -> Result<(bool, bool), Halt> {
+        let before = std::mem::take(&mut self.evaluator.met_nan);
+        let said = self.holds(item, index);
+        let met = std::mem::replace(&mut self.evaluator.met_nan, before);
+        Ok((said?, met))
+    }
+
+    /// Whether there is an item of which the predicate says this. One is enough: if it comes upon no NaN itself, that
+    /// others do does not matter. So behind one that does, another is looked for.
+    fn is_decided(&mut self, items: Vec<Held<'a>>, wanted: bool) -> Result<bool, Halt> {
+        let (mut decided, mut met) = (false, false);
         for (index, item) in items.into_iter().enumerate() {
-            if self.holds(item.clone(), index)? == wanted {
+            match self.said(item, index) {
+                Ok((said, false)) if said == wanted => return Ok(true),
+                Ok((said, met_here)) => {
+                    decided |= said == wanted;
+                    met |= met_here;
+                }
+                // The library has stopped before.
+                Err(_) if decided => break,
+                Err(halt) => return Err(halt),
+            }
+        }
+        self.evaluator.met_nan |= met;
+        Ok(decided)
+    }
+
+    /// The first item that fits.
+    fn until(&mut self, items: Vec<Held<'a>>) -> Result<Option<(usize, Held<'a>)>, Halt> {
+        for (index, item) in items.into_iter().enumerate() {
+            if self.holds(item.clone(), index)? {
                 return Ok(Some((index, item)));
             }
         }
@@ -150,7 +179,7 @@ impl<'a> Walker<'_, 'a> {
     fn search(&mut self, items: Vec<Held<'a>>) -> Result<Option<(usize, Held<'a>)>, Halt> {
         match self.over {
             Over::FindLast { .. } | Over::FindLastIndex => self.until_from_the_end(items),
-            _ => self.until(items, true),
+            _ => self.until(items),
         }
     }
 
@@ -169,16 +198,20 @@ impl<'a> Walker<'_, 'a> {
         })
     }
 
+    /// How many items fit. Where so many are enough, and they come upon no NaN, that others do does not matter.
     fn count(&mut self, items: Vec<Held<'a>>, enough: Option<i64>) -> Result<i64, Halt> {
-        let mut count = 0;
+        let (mut count, mut certain, mut met) = (0, 0, false);
         for (index, item) in items.into_iter().enumerate() {
-            if self.holds(item, index)? {
-                count += 1;
-                if enough.is_some_and(|enough| count >= enough) {
-                    break;
-                }
+            let (said, met_here) = self.said(item, index)?;
+            count += i64::from(said);
+            certain += i64::from(said && !met_here);
+            met |= met_here;
+            if enough.is_some_and(|enough| count >= enough) {
+                met &= certain < count;
+                break;
             }
         }
+        self.evaluator.met_nan |= met;
         Ok(count)
     }
 
@@ -216,7 +249,10 @@ impl<'a> Walker<'_, 'a> {
         let mut groups: BTreeMap<String, Value> = BTreeMap::new();
         for (index, item) in items.into_iter().enumerate() {
             let key = match &*self.ask(item.clone(), index)? {
-                Value::Text(key) => key.clone(),
+                Value::Text(key) => {
+                    self.evaluator.work(self.position, effort(key.len()))?;
+                    key.clone()
+                }
                 other => {
                     return failed(
                         self.position,
@@ -242,14 +278,16 @@ impl<'a> Walker<'_, 'a> {
             }
         };
         let mut keyed = Vec::with_capacity(items.len());
+        let mut weight = 0_usize;
         for (index, item) in items.into_iter().enumerate() {
             let key = self.ask(item.clone(), index)?;
             let key = self.evaluator.owned(self.position, key)?;
-            self.evaluator.meet(&key);
+            self.evaluator.meet(self.position, &key)?;
+            weight = weight.saturating_add(key.weight());
             keyed.push((key, self.evaluator.owned(self.position, item)?));
         }
         self.evaluator.grow(self.position, keyed.len())?;
-        self.evaluator.work(self.position, sorting::steps(keyed.len()))?;
+        self.evaluator.work(self.position, sorting::steps(weight))?;
         let sorted = at(self.position, sorting::sorted(keyed, order))?;
         Ok(Held::Owned(Value::List(sorted.into_iter().map(|(_, item)| item).collect())))
     }

@@ -3,8 +3,25 @@
 use std::fmt::Write as _;
 
 use super::operators::float;
-use super::time;
 use super::value::Value;
+use super::{limits, time};
+
+/// A text in quotes for a message, which need not be as long as the text.
+pub(super) fn quoted(text: &str) -> String {
+    const SHOWN: usize = 200;
+    match text.char_indices().nth(SHOWN) {
+        None => format!("{text:?}"),
+        Some((end, _)) => format!("{:?}…", text.get(..end).unwrap_or_default()),
+    }
+}
+
+/// What is written must not grow without end: in JSON every line is as far in as its value is deep.
+fn fits(out: &str) -> Result<(), String> {
+    if out.len() <= limits::CHARACTERS {
+        return Ok(());
+    }
+    Err(format!("the expression makes texts of more than {} bytes", limits::CHARACTERS))
+}
 
 /// What `string()` gives.
 pub(super) fn plain(value: &Value) -> Result<String, String> {
@@ -14,6 +31,7 @@ pub(super) fn plain(value: &Value) -> Result<String, String> {
 }
 
 fn write_plain(value: &Value, out: &mut String) -> Result<(), String> {
+    fits(out)?;
     match value {
         Value::Nil => out.push_str("<nil>"),
         Value::Bool(value) => out.push_str(if *value { "true" } else { "false" }),
@@ -78,6 +96,7 @@ pub(super) fn json(value: &Value) -> Result<String, String> {
 }
 
 fn write_json(value: &Value, depth: usize, out: &mut String) -> Result<(), String> {
+    fits(out)?;
     let line = |out: &mut String, depth: usize| {
         out.push('\n');
         out.extend(std::iter::repeat_n("  ", depth));
@@ -151,12 +170,12 @@ fn quote(text: &str, out: &mut String) {
 
 /// Reads a whole number: digits, maybe a sign.
 pub(super) fn read_integer(text: &str) -> Result<i64, String> {
-    text.parse().map_err(|_| format!("{text:?} is not a whole number"))
+    text.parse().map_err(|_| format!("{} is not a whole number", quoted(text)))
 }
 
 /// Reads a number as Go does: also `inf`, `NaN` and `1_000`, but nothing too large.
 pub(super) fn read_float(text: &str) -> Result<f64, String> {
-    let wrong = || format!("{text:?} is not a number");
+    let wrong = || format!("{} is not a number", quoted(text));
     let unsigned = text.strip_prefix(['+', '-']).unwrap_or(text);
     match unsigned.to_ascii_lowercase().as_str() {
         "inf" | "infinity" => {
@@ -179,7 +198,7 @@ pub(super) fn read_float(text: &str) -> Result<f64, String> {
         }
     }
     let number: f64 = text.replace('_', "").parse().map_err(|_| wrong())?;
-    if number.is_finite() { Ok(number) } else { Err(format!("{text:?} is too large for a number")) }
+    if number.is_finite() { Ok(number) } else { Err(format!("{} is too large for a number", quoted(text))) }
 }
 
 /// `int()` and `asInt()`.
@@ -218,7 +237,7 @@ pub(crate) fn to_base64(text: &str) -> String {
 }
 
 pub(super) fn from_base64(text: &str) -> Result<String, String> {
-    let wrong = || format!("{text:?} is not base64");
+    let wrong = || format!("{} is not base64", quoted(text));
     let digits: Vec<u8> = text.bytes().filter(|byte| !matches!(byte, b'\r' | b'\n')).collect();
     if !digits.len().is_multiple_of(4) {
         return Err(wrong());

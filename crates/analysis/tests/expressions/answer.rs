@@ -7,7 +7,8 @@ use windlass_analysis::expression::Value;
 /// What `now()` says, as in the helper.
 pub(crate) const NOW: &str = "2026-07-14T12:00:00Z";
 
-/// A result of the table, with the values that JSON cannot say: `{"$float": "NaN"}`, `{"$int": "3"}`.
+/// A result of the table, with the values that JSON cannot say: `{"$float": "NaN"}`, `{"$int": "3"}`, and for the library
+/// a list that it knows to be of floats, `{"$floats": [0.5, "NaN"]}`.
 pub(crate) fn result(json: &serde_json::Value) -> Value {
     match json {
         serde_json::Value::Object(fields) => {
@@ -16,6 +17,13 @@ pub(crate) fn result(json: &serde_json::Value) -> Value {
             }
             if let Some(text) = fields.get("$int").and_then(serde_json::Value::as_str) {
                 return Value::Integer(text.parse().unwrap());
+            }
+            if let Some(items) = fields.get("$floats").and_then(serde_json::Value::as_array) {
+                let float = |item: &serde_json::Value| match item {
+                    serde_json::Value::String(text) => text.parse().unwrap(),
+                    number => number.as_f64().unwrap(),
+                };
+                return Value::List(items.iter().map(float).map(Value::Float).collect());
             }
             Value::Map(fields.iter().map(|(name, field)| (name.clone(), result(field))).collect())
         }

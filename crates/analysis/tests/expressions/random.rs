@@ -1,102 +1,10 @@
 //! Random expressions from a seed: words in any order, and sentences that mostly mean something. Without `findLast` and
 //! `findLastIndex`: behind another value the library mixes them up with its own stack.
 
+use super::words::{EXTREMES, FUNCTIONS, METHODS, OPERATORS, WORDS};
+
 /// Marsaglia's xorshift.
 pub(crate) struct Random(u64);
-
-const WORDS: &[&str] = &[
-    "result",
-    "result.a",
-    "result[0]",
-    "1",
-    "2.5",
-    "0",
-    "-",
-    "+",
-    "*",
-    "/",
-    "%",
-    "**",
-    "..",
-    "==",
-    "!=",
-    "<",
-    ">=",
-    "in",
-    "not",
-    "matches",
-    "contains",
-    "&&",
-    "||",
-    "!",
-    "?",
-    ":",
-    "??",
-    "?.",
-    ".",
-    "[",
-    "]",
-    "(",
-    ")",
-    "{",
-    "}",
-    ",",
-    ";",
-    "|",
-    "#",
-    "#acc",
-    "#index",
-    "let",
-    "x",
-    "=",
-    "if",
-    "else",
-    "true",
-    "false",
-    "nil",
-    "\"a\"",
-    "'b'",
-    "`c`",
-    "\"\\u{",
-    "0x",
-    "1e",
-    "1_",
-    "all(",
-    "any(",
-    "map(",
-    "filter(",
-    "reduce(",
-    "sum(",
-    "count(",
-    "sortBy(",
-    "groupBy(",
-    "len(",
-    "max(",
-    "repeat(",
-    "split(",
-    "duration(\"1h\")",
-    "now()",
-    "date(",
-    "fromJSON(",
-    "toJSON(",
-    "string(",
-    "int(",
-    "$env",
-    "é",
-    "//",
-    "/*",
-    "*/",
-    "9223372036854775807",
-    "1..999999",
-    "'",
-    "\"",
-    "\\",
-    "@",
-    "::",
-    "::len(",
-    "bitshl(",
-    "get(",
-];
 
 /// What kind of value is wanted. Now and then another one is given, for that is an expression too.
 #[derive(Clone, Copy)]
@@ -141,6 +49,40 @@ impl Random {
             }
         }
         text
+    }
+
+    /// Everything there is, of values at the edge of what there is.
+    pub(crate) fn extreme(&mut self, depth: usize) -> String {
+        if depth == 0 {
+            return self.pick(EXTREMES).to_owned();
+        }
+        let mut one = || self.extreme(depth - 1);
+        let (first, second, third) = (one(), one(), one());
+        match self.below(8) {
+            0..=2 => format!("({first} {} {second})", self.pick(OPERATORS)),
+            3 => format!("{}({first})", self.pick(FUNCTIONS)),
+            4 => format!("{}({first}, {second})", self.pick(FUNCTIONS)),
+            5 => format!("{}({first}, {second}, {third})", self.pick(FUNCTIONS)),
+            6 => format!("({first})[{second}:{third}]"),
+            _ => {
+                let given = if self.below(2) == 0 { "" } else { &second };
+                format!("({first}).{}({given})", self.pick(METHODS))
+            }
+        }
+    }
+
+    /// A pattern, or a text that is to be read as something else, of any characters.
+    pub(crate) fn reading(&mut self) -> String {
+        let (function, alphabet) = match self.below(4) {
+            0 => ("\"aé1\" matches ", r"\\\QEpPLdDwWsSbBx{}[][]()^$*+?|-:&~0129,aé<>iU:^"),
+            1 => ("fromJSON ", "[]{}:,\"\"0123e-+.ntrulé\\\\ "),
+            2 => ("fromBase64 ", "QUJD=é-_+/\n"),
+            _ => (self.pick(&["date ", "duration ", "float ", "int "]), "0123456789-:T.,Z+ hmsnuµé_eExinfa"),
+        };
+        let alphabet: Vec<char> = alphabet.chars().collect();
+        let count = self.below(16);
+        let text: String = (0..count).map(|_| alphabet[self.below(alphabet.len())]).collect();
+        format!("{function}({})", serde_json::Value::from(text))
     }
 
     /// A text with one word or one character of it taken out, doubled or replaced.

@@ -200,6 +200,7 @@ impl<'a> Making<'a> {
         let place = match error {
             TemplateError::Missing(_, by) => by.as_ref().and_then(of),
             TemplateError::Circle(circle) => circle.first().and_then(of),
+            TemplateError::TooDeep(last) => of(last),
             TemplateError::Unreadable(..)
             | TemplateError::SameMetric(_)
             | TemplateError::TwoSources { .. } => None,
