@@ -195,7 +195,7 @@ fn refuse(
     status.phase = Phase::Error;
     status.message = match unfit {
         Unfit::Arguments(error) => format!("Unable to resolve metric arguments: {error}"),
-        Unfit::Flaws(_) => format!("Analysis spec invalid: {}", unfit.told().join("; ")),
+        Unfit::Flaws(_) => format!("Analysis spec invalid: {}", some_of(&unfit.told())),
     };
     status.started_at.get_or_insert(now);
     status.completed_at = Some(now);
@@ -207,6 +207,16 @@ fn refuse(
     let mut attended = over(spec, status, answers, now);
     attended.ask.extend(under_way);
     attended
+}
+
+/// The first of many sentences: they stand in a status.
+fn some_of(told: &[String]) -> String {
+    const MOST: usize = 10;
+    let first = told.iter().take(MOST).map(String::as_str).collect::<Vec<_>>().join("; ");
+    match told.len().saturating_sub(MOST) {
+        0 => first,
+        more => format!("{first}; and {more} more"),
+    }
 }
 
 /// Every metric has its place in the status from the first look on.

@@ -218,6 +218,14 @@ fn a_run_whose_arguments_cannot_be_resolved_says_so_in_the_words_that_users_know
 }
 
 #[test]
+fn of_many_mistakes_the_first_are_told() {
+    let wrong: Vec<_> = (0..500).map(|it| metric(&format!("m{it}"), &json!({"interval": "often"}))).collect();
+    let mut run = run(json!({"metrics": wrong}));
+    run.look();
+    assert!(run.status.message.ends_with("; and 490 more"), "{}", run.status.message);
+}
+
+#[test]
 fn a_run_that_stands_alone_has_no_pods_to_ask_for() {
     let mut run = run(json!({"metrics": [metric("lag", &json!({"forEachPod": {}}))]}));
     assert!(run.look().ask.is_empty());
