@@ -21,7 +21,7 @@ use crate::stepper::Witness;
 use crate::writer::Writer;
 
 /// The name under which runs of analyses are served, unless the controller has a name of its own.
-const SERVED_NAME: &str = "windlass";
+pub const SERVED_NAME: &str = "windlass";
 
 /// How many runs of analyses are stored at once: rollouts are written to as well, and the server has others to serve.
 const RUNS_STORED_AT_ONCE: usize = 16;

@@ -59,6 +59,7 @@ use crate::writer::Writer;
 
 pub use cache::Scope;
 pub use clock::{Clock, WallClock};
+pub use context::SERVED_NAME;
 pub use guard::{HolderChoice, Policies};
 pub use installed::StandaloneRuns;
 pub use leader::Election;

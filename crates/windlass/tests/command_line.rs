@@ -25,6 +25,7 @@ fn said(output: &Output) -> String {
 #[test]
 fn a_wrong_command_line_ends_with_2() {
     let wrong = [
+        vec!["controller", "--instance", "windlass"],
         vec!["get"],
         vec!["get", "deployment/web"],
         vec!["get", "web", "-o", "table"],

@@ -4,6 +4,7 @@ use std::net::SocketAddr;
 use std::time::Duration;
 
 use clap::{Args, ValueEnum};
+use windlass_controller::SERVED_NAME;
 
 use super::duration;
 
@@ -70,6 +71,9 @@ pub(crate) enum StandaloneArgument {
 
 /// A label value, because that is what it is compared with.
 pub(super) fn instance(text: &str) -> Result<String, String> {
+    if text == SERVED_NAME {
+        return Err("the controller without an instance has this name; choose another".to_owned());
+    }
     let is_fine = |letter: char| letter.is_ascii_alphanumeric() || matches!(letter, '-' | '_' | '.');
     let ends = |letter: Option<char>| letter.is_some_and(|letter| letter.is_ascii_alphanumeric());
     if text.len() <= 50 && text.chars().all(is_fine) && ends(text.chars().next()) && ends(text.chars().last())
