@@ -73,7 +73,7 @@ fn judged(reading: Reading, conditions: &Conditions, now: Timestamp) -> Result<M
             let Judgement { phase, message } = judge(conditions, &measured.value, now);
             told(phase, message, shown(&measured.value), measured.metadata)
         }
-        Reading::PerPod(pods) => worst(pods),
+        Reading::PerPod(pods) => worst(&pods),
         Reading::Verdict { phase, message, metadata } => {
             Made { phase, message, value: String::new(), besides: Besides::Needed(metadata, None) }
         }
@@ -110,7 +110,7 @@ pub fn of_pod(
 }
 
 /// The worst pod decides, and is named.
-fn worst(pods: BTreeMap<String, OfPod>) -> Made {
+fn worst(pods: &BTreeMap<String, OfPod>) -> Made {
     let Some(phase) = pods.values().map(|it| it.judgement.phase).max() else {
         let message = "there is no pod to ask for".to_owned();
         let besides = Besides::Told(BTreeMap::new());

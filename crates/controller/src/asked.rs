@@ -206,7 +206,7 @@ mod tests {
             asked.not_asked(&key(), UID, "errors", Timestamp::UNIX_EPOCH, "the webhook is down".to_owned());
             let standing = asked.of(&key(), UID, now);
             assert!(standing.answers.is_empty() && standing.busy.contains("errors"));
-            assert_eq!(standing.troubles.get("errors").is_some(), turn >= TOLD, "{turn}");
+            assert_eq!(standing.troubles.contains_key("errors"), turn >= TOLD, "{turn}");
             let wait = standing.wake.map(|wake| wake.duration_since(now)).unwrap_or_default();
             assert!(wait > longest / 2, "{wait:?} after {longest:?}");
             longest = longest.max(wait);
