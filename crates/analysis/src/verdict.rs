@@ -226,6 +226,12 @@ pub fn assess(rules: &Rules, result: &MetricResult, ending: Ending) -> (Phase, O
         Ending::Asked if result.count == 0 && result.error > 0 => {
             (Phase::Error, Some(Cause::NothingMeasured))
         }
+        // As upstream: whoever ends it does not know what would have come of it, and neither do we. Where another metric
+        // has decided, what was under way is not to blame.
+        Ending::Asked if last.message == ENDED && result.inconclusive >= rules.inconclusive_limit => {
+            let (seen, limit) = (result.inconclusive + 1, rules.inconclusive_limit);
+            (Phase::Inconclusive, Some(Cause::Inconclusive { seen, limit }))
+        }
         Ending::Asked | Ending::Decided => (Phase::Successful, None),
     }
 }
