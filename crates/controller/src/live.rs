@@ -63,7 +63,8 @@ impl Live {
 
 /// Why there is no value.
 pub(crate) enum Trouble {
-    /// The API server or the lease is in the way: it says nothing of what is measured, and passes.
+    /// The API server, the lease or the metrics of others are in the way: that says nothing of what is measured, and
+    /// passes.
     Passing(String),
     /// Somebody has to mend something.
     Lasting(String),
@@ -133,7 +134,7 @@ impl Parts {
                 Settings::Kubernetes(expression) => {
                     let _places = self.places(&question.run.namespace).await?;
                     let now = self.clock.now();
-                    Ok(objects::evaluate(&self.client, &self.objects, question, expression, now).await?)
+                    objects::evaluate(&self.client, &self.objects, question, expression, now).await
                 }
             },
             Filled::PerPod(metrics) => self.per_pod(question, &metrics, secrets).await,
@@ -178,7 +179,7 @@ impl Parts {
     async fn places(&self, namespace: &str) -> Result<Vec<Place>, Trouble> {
         let rooms = [(Some(namespace.to_owned()), AT_ONCE / 2), (None, AT_ONCE)];
         tokio::time::timeout(WAIT, self.rooms.places(rooms)).await.map_err(|_| {
-            Trouble::Lasting(format!(
+            Trouble::Passing(format!(
                 "waited {} s behind other metrics that the cluster answers, which are slow",
                 WAIT.as_secs()
             ))

@@ -75,10 +75,10 @@ pub(crate) async fn evaluate(
     question: &Question,
     expression: Box<Kubernetes>,
     now: Timestamp,
-) -> Result<Reading, String> {
+) -> Result<Reading, Trouble> {
     // The API server is what is measured here: that it does not answer is an error like any other provider's.
     let error = |trouble: Trouble| match trouble {
-        Trouble::Passing(why) | Trouble::Lasting(why) => why,
+        Trouble::Passing(why) | Trouble::Lasting(why) => Trouble::Lasting(why),
     };
     let namespace = &question.run.namespace;
     let object = match expression.object() {
@@ -106,7 +106,8 @@ pub(crate) async fn evaluate(
     let rooms = [(Some(namespace.clone()), AT_ONCE / 2), (None, AT_ONCE)];
     let places = tokio::time::timeout(WAIT, objects.rooms.places(rooms)).await;
     let places = places.map_err(|_| {
-        format!("waited {} s behind other expressions, which take long to evaluate", WAIT.as_secs())
+        let wait = WAIT.as_secs();
+        Trouble::Passing(format!("waited {wait} s behind other expressions, which take long to evaluate"))
     })?;
     let evaluated = tokio::task::spawn_blocking(move || {
         let _places = places;
@@ -122,7 +123,7 @@ pub(crate) async fn evaluate(
     });
     let measured =
         evaluated.await.map_err(|error| format!("the expression could not be evaluated: {error}"))?;
-    measured.map(Reading::Value)
+    Ok(Reading::Value(measured?))
 }
 
 /// The workload and, where they are needed, its pods.
