@@ -29,7 +29,7 @@ pub(crate) struct Cli {
 const EXIT_CODES: &str = "\
 Examples:
   windlass demo                               see what it does, without a cluster
-  windlass manifests | kubectl apply -f -     install everything
+  windlass manifests | kubectl apply -f -     install everything (beside Argo Rollouts: --without analysis)
   windlass controller                         serve rollouts
   windlass plan -f web.yaml                   what will a rollout do?
   windlass simulate -f web.yaml               play it, without a cluster

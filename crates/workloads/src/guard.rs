@@ -3,7 +3,7 @@
 
 use serde_json::Value;
 
-use crate::policies::{Holder, policies};
+use crate::policies::{DEFAULT_IDENTITY, Holder, policies};
 use crate::within::first_difference;
 
 /// The name of the policy that raises the partition, and of its binding.
@@ -155,6 +155,26 @@ fn exemption(spec: &mut Value) -> Option<&mut Value> {
         .get_mut("expression")
 }
 
+/// The policies are there once for the whole cluster: installing them for one controller must not lock out another.
+pub const OTHERS: &str = "with --identity once more for every other controller in this cluster";
+
+/// Prints the policies for a controller, as a shell takes it.
+pub fn install_command(hold: Holder, me: &str) -> String {
+    let hold = match hold {
+        Holder::Policy => "",
+        Holder::Partition => " --hold=partition",
+    };
+    let identity =
+        if me == DEFAULT_IDENTITY { String::new() } else { format!(" --identity={}", shell_word(me)) };
+    format!("windlass manifests --parts policies{hold}{identity}")
+}
+
+/// A word as a shell takes it.
+pub fn shell_word(word: &str) -> String {
+    let plain = |letter: char| letter.is_ascii_alphanumeric() || "-_.:/@=+".contains(letter);
+    if word.chars().all(plain) { word.to_owned() } else { format!("'{}'", word.replace('\'', r"'\''")) }
+}
+
 fn names_user(expression: &str, me: &str) -> bool {
     let cel = me.replace('\\', "\\\\").replace('\'', "\\'");
     expression.contains(&format!("'{cel}'"))
@@ -169,7 +189,7 @@ impl Verdict {
                 "the partition rests at 2147483647 between two runs, so a new template is held"
             }
         };
-        let install = "apply the output of `windlass manifests --parts policies` of this version".to_owned();
+        let install = format!("apply the output of `{}` of this version, {OTHERS}", install_command(hold, me));
         let (reason, message, remedy) = match self {
             Self::Guarded => {
                 let reason = match hold {
@@ -189,7 +209,7 @@ impl Verdict {
             Self::NotExempt(names) => (
                 "NotExempt",
                 format!("the controller is {me}, whom these do not let through: {}", names.join(", ")),
-                Some(format!("install them with `windlass manifests --parts policies --identity {me}`")),
+                Some(install),
             ),
             Self::Unreadable => (
                 "PoliciesUnreadable",

@@ -14,7 +14,8 @@ mod within;
 mod write;
 
 pub use guard::{
-    GuardWords, HOLD_POLICY, Installed, Known, Verdict, choose_holder, judge, made_for, wanted_policies,
+    GuardWords, HOLD_POLICY, Installed, Known, OTHERS, Verdict, choose_holder, install_command, judge,
+    made_for, shell_word, wanted_policies,
 };
 pub use policies::{DEFAULT_IDENTITY, Holder, policies};
 pub use rights::{Place, RIGHTS, Right, SECRETS, rights_table};

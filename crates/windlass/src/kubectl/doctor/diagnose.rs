@@ -2,7 +2,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use jiff::{SignedDuration, Timestamp};
+use jiff::Timestamp;
 use k8s_openapi::apiextensions_apiserver::pkg::apis::apiextensions::v1::CustomResourceDefinition;
 use serde_json::{Value, json};
 use windlass_workloads::{
@@ -81,9 +81,10 @@ fn definition(definition: &Definition, argo_rollouts: bool, rollouts: &[RolloutF
     }
     let spec = |definition: &CustomResourceDefinition| -> Value { json!(definition.spec) };
     match first_difference(&spec(&definition.wanted), &spec(found)) {
+        // Of whatever version: with a status of its own it is none of Argo's.
+        _ if of_analysis && argo_rollouts && has_status(found) => Finding::OursBesideArgo { name },
         Some(_) if of_analysis && argo_rollouts => Finding::DefinedByArgo { name },
         Some(at) => Finding::DefinedOtherwise { name, at: format!("spec.{at}") },
-        None if argo_rollouts && has_status(found) && of_analysis => Finding::OursBesideArgo { name },
         None => Finding::Defined { name },
     }
 }
@@ -147,9 +148,11 @@ fn rights(found: &RightsFacts, asked: &Asked) -> Vec<Finding> {
 fn leader(lease: Option<&LeaseFacts>, now: Timestamp) -> Finding {
     let Some(lease) = lease.cloned() else { return Finding::NoLease };
     let Some(holder) = lease.holder.clone() else { return Finding::LeaseFree { lease } };
-    let term = SignedDuration::from_secs(i64::from(lease.seconds));
-    let is_fresh = lease.renewed.is_some_and(|renewed| now.duration_since(renewed) <= term);
-    if is_fresh { Finding::Led { holder, lease } } else { Finding::LeaseRanOut { holder, lease } }
+    if lease.leader(now).is_some() {
+        Finding::Led { holder, lease }
+    } else {
+        Finding::LeaseRanOut { holder, lease }
+    }
 }
 
 /// The workloads that rollouts refer to.

@@ -1,6 +1,6 @@
 //! What the doctor knows when it judges: a few fields of what was read, and what may not be read.
 
-use jiff::Timestamp;
+use jiff::{SignedDuration, Timestamp};
 use k8s_openapi::api::apps::v1::StatefulSet;
 use k8s_openapi::api::coordination::v1::Lease;
 use k8s_openapi::apiextensions_apiserver::pkg::apis::apiextensions::v1::CustomResourceDefinition;
@@ -138,6 +138,15 @@ impl Asked {
     /// The head of the checklist.
     pub(super) fn words(&self) -> String {
         format!("Controller {}, rollouts and workloads {}", self.identity, self.place())
+    }
+}
+
+impl LeaseFacts {
+    /// Who leads by it now: the holder, if its term is not over.
+    pub(super) fn leader(&self, now: Timestamp) -> Option<&str> {
+        let term = SignedDuration::from_secs(i64::from(self.seconds));
+        let is_fresh = self.renewed.is_some_and(|renewed| now.duration_since(renewed) <= term);
+        self.holder.as_deref().filter(|_| is_fresh)
     }
 }
 

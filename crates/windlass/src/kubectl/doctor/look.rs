@@ -51,10 +51,13 @@ fn seen<T>(right: String, answer: kube::Result<T>) -> Result<Seen<T>, Failure> {
     }
 }
 
-/// Whether a controller leads by a Lease in this namespace. Whoever may not look does not know of one.
-pub(super) async fn leads_in(reach: &Reach, namespace: &str, name: &str) -> Result<bool, Failure> {
-    let found = lease(&reach.client(), namespace, name).await?;
-    Ok(found.is_ok_and(|lease| lease.is_some()))
+/// The Lease of a controller in this namespace. Whoever may not look does not know of one.
+pub(super) async fn lease_in(
+    reach: &Reach,
+    namespace: &str,
+    name: &str,
+) -> Result<Option<LeaseFacts>, Failure> {
+    Ok(lease(&reach.client(), namespace, name).await?.unwrap_or_default())
 }
 
 async fn definitions(client: &Client) -> Result<Seen<Definitions>, Failure> {

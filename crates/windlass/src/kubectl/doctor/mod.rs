@@ -20,7 +20,7 @@ use serde::Serialize;
 pub(super) use self::finding::{Check, Standing};
 pub(super) use self::words::Remedy;
 
-use self::facts::Asked;
+use self::facts::{Asked, LeaseFacts};
 use self::finding::Finding;
 use super::reach::Reach;
 use super::render;
@@ -66,23 +66,29 @@ pub(super) async fn doctor(reach: &Reach, arguments: &DoctorArguments) -> Result
     Ok(if wrong { ExitCode::FAILURE } else { ExitCode::SUCCESS })
 }
 
-/// Which installation is meant, where the flags do not say it: a controller that leads in the namespace which is looked at
-/// is the one for that namespace, and else it is the one for all.
+/// Which installation is meant, where the flags do not say it.
 async fn asked(reach: &Reach, arguments: &DoctorArguments) -> Result<Asked, Failure> {
     let namespace = (!arguments.all_namespaces).then(|| reach.namespace.clone());
     let lease = lease_name(arguments.instance.as_deref());
-    let own = match (&namespace, &arguments.identity, &arguments.lease_namespace) {
-        (Some(namespace), None, None) if look::leads_in(reach, namespace, &lease).await? => {
-            namespace.as_str()
+    let lease_namespace = match (&arguments.lease_namespace, &namespace, &arguments.identity) {
+        (Some(given), ..) => given.clone(),
+        (None, Some(served), None) if served != DEFAULT_NAMESPACE => {
+            let there = look::lease_in(reach, served, &lease).await?;
+            let everywhere = look::lease_in(reach, DEFAULT_NAMESPACE, &lease).await?;
+            let is_own = serves_itself(there.as_ref(), everywhere.as_ref(), Timestamp::now());
+            if is_own { served.clone() } else { DEFAULT_NAMESPACE.to_owned() }
         }
-        _ => DEFAULT_NAMESPACE,
+        _ => DEFAULT_NAMESPACE.to_owned(),
     };
-    Ok(Asked {
-        identity: arguments.identity.clone().unwrap_or_else(|| account(own)),
-        lease_namespace: arguments.lease_namespace.clone().unwrap_or_else(|| own.to_owned()),
-        namespace,
-        lease,
-    })
+    let identity = arguments.identity.clone().unwrap_or_else(|| account(&lease_namespace));
+    Ok(Asked { identity, namespace, lease_namespace, lease })
+}
+
+/// Whether a namespace has a controller of its own, by the Lease in it and that of the controller for all: whoever leads
+/// counts. A Lease that was left behind by a controller of the past counts only where nobody else leads.
+fn serves_itself(there: Option<&LeaseFacts>, everywhere: Option<&LeaseFacts>, now: Timestamp) -> bool {
+    let leads = |lease: Option<&LeaseFacts>| lease.is_some_and(|lease| lease.leader(now).is_some());
+    leads(there) || (there.is_some() && !leads(everywhere))
 }
 
 /// The account that an installation in this namespace has.

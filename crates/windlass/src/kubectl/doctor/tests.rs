@@ -281,6 +281,28 @@ fn a_lease_that_is_free_or_ran_out_is_told_apart_from_one_that_is_held() {
 }
 
 #[test]
+fn whose_installation_is_looked_at_is_told_by_who_leads() {
+    let leads = lease(Some("windlass-a"), 5);
+    let past = lease(Some("windlass-b"), 90_000);
+    let given_back = lease(None, 90_000);
+    let rows = [
+        (Some(&leads), None, true),
+        (Some(&leads), Some(&leads), true),
+        (None, Some(&leads), false),
+        (None, None, false),
+        // A controller of the past has left its Lease behind.
+        (Some(&past), Some(&leads), false),
+        (Some(&given_back), Some(&leads), false),
+        // Nobody leads: the one that has a Lease there is the one that is down.
+        (Some(&past), Some(&past), true),
+        (Some(&given_back), None, true),
+    ];
+    for (there, everywhere, own) in rows {
+        assert_eq!(super::serves_itself(there, everywhere, now()), own, "{there:?} {everywhere:?}");
+    }
+}
+
+#[test]
 fn another_identity_and_all_namespaces_are_in_the_remedies() {
     let asked = Asked { identity: "jane o'hara".to_owned(), namespace: None, ..asked() };
     insta::assert_snapshot!("another_identity", drawn(&asked, &found(&broken(), &asked)));
@@ -295,7 +317,7 @@ fn a_controller_without_any_right_is_said_in_one_line() {
     assert_eq!(wrong.len(), 1);
     assert_eq!(
         wrong[0].message,
-        "system:serviceaccount:windlass:windlass has none of the 47 rights that the controller needs in namespace shop"
+        "system:serviceaccount:windlass:windlass has none of the 46 rights that the controller needs in namespace shop"
     );
 }
 
@@ -308,6 +330,15 @@ fn argos_runs() -> Definition {
     found.spec.versions[0].subresources = None;
     found.status = definition().found.unwrap().status;
     Definition { wanted, found: Some(found) }
+}
+
+/// Runs of analysis as another version of Windlass defines them.
+fn other_version() -> Definition {
+    let Definition { wanted, found } = argos_runs();
+    let mut other = wanted.clone();
+    other.spec.versions[0].additional_printer_columns = None;
+    other.status = found.and_then(|it| it.status);
+    Definition { wanted, found: Some(other) }
 }
 
 #[test]
@@ -327,6 +358,9 @@ fn another_definition_of_analysis_is_argos_where_argo_rollouts_is_installed_and_
     };
     let rows = [
         (argos_runs(), true, "DefinedByArgo", Standing::Advice),
+        // Ours of another version.
+        (other_version(), true, "OursBesideArgo", Standing::Advice),
+        (other_version(), false, "DefinedOtherwise", Standing::Wrong),
         (argos_runs(), false, "DefinedOtherwise", Standing::Wrong),
         (ours(), true, "OursBesideArgo", Standing::Advice),
         (ours(), false, "Defined", Standing::Well),

@@ -3,7 +3,9 @@
 use jiff::Timestamp;
 use serde::Serialize;
 use windlass_engine::age_words;
-use windlass_workloads::{DEFAULT_IDENTITY, HOLD, Holder, Place, Verdict};
+use windlass_workloads::{
+    DEFAULT_IDENTITY, HOLD, Holder, OTHERS, Place, Verdict, install_command, shell_word,
+};
 
 use super::account;
 use super::facts::{Asked, Lacking, LeaseFacts};
@@ -98,8 +100,8 @@ fn analysis_missed(name: &str, rollouts: &[String]) -> Words {
 fn defined_by_argo(name: &str) -> Words {
     wrong(
         format!(
-            "{name} is that of Argo Rollouts, which works; forEachPod and the kubernetes provider are not known to it, \
-             and mistakes are told later"
+            "{name} is that of Argo Rollouts, which works; forEachPod, the kubernetes provider, authentication.bearer and \
+             tls are not known to it and left out, and mistakes are told later"
         ),
         "leave it while Argo Rollouts runs in this cluster; when it is gone, install that of this version",
         Some(INSTALL_ANALYSIS.to_owned()),
@@ -154,8 +156,21 @@ fn may_not_read_secrets(asked: &Asked) -> Words {
             "the controller may not get secrets {}; only analyses whose credentials are in Secrets need it",
             asked.place()
         ),
-        "if you took the right away or narrowed it, leave it so; to give it in all namespaces, install this part of the \
-         rights",
+        match (&asked.namespace, asked.identity == DEFAULT_IDENTITY) {
+            (Some(namespace), false) if asked.leads_where_it_serves() => format!(
+                "if you took the right away or narrowed it, leave it so; to give it, bind {} to a Role that may get secrets \
+                 in namespace {namespace}, such as that in manifests/namespaced/secrets.yaml",
+                asked.identity
+            ),
+            (_, false) => format!(
+                "if you took the right away or narrowed it, leave it so; to give it, bind {} to a Role that may get secrets \
+                 in every namespace where metrics have credentials",
+                asked.identity
+            ),
+            (_, true) => "if you took the right away or narrowed it, leave it so; to give it in all namespaces, install \
+                          this part of the rights"
+                .to_owned(),
+        },
         (asked.identity == DEFAULT_IDENTITY)
             .then(|| "windlass manifests --parts secrets | kubectl apply -f -".to_owned()),
     )
@@ -185,7 +200,10 @@ fn mutating_served(asked: &Asked) -> Words {
     let now = Verdict::Guarded.explain(Holder::Partition, &asked.identity).message;
     wrong(
         format!("{now}. This server has mutating policies too, which hold without resting there"),
-        "if you want that, install those policies and restart the controller; it finds out at its start what holds",
+        format!(
+            "if you want that, install those policies, {OTHERS}, and restart the controllers; they find out at their start \
+             what holds"
+        ),
         Some(install_policies(Holder::Policy, asked)),
     )
 }
@@ -205,24 +223,16 @@ fn not_guarded(unguarded: &Unguarded, asked: &Asked) -> Words {
     };
     let text = match verdict {
         Verdict::NotExempt(_) => format!(
-            "install them for this controller, with --identity once more for every other that is let through{restart}; \
-             if the controller has another name, ask again with --identity NAME"
+            "install them for this controller, {OTHERS}{restart}; if the controller has another name, ask again with \
+             --identity NAME"
         ),
-        _ => format!("install the policies of this version{restart}"),
+        _ => format!("install the policies of this version, {OTHERS}{restart}"),
     };
     wrong(message, text, Some(install_policies(*hold, asked)))
 }
 
 fn install_policies(hold: Holder, asked: &Asked) -> String {
-    let hold = match hold {
-        Holder::Policy => "",
-        Holder::Partition => " --hold=partition",
-    };
-    let identity = match asked.identity.as_str() {
-        DEFAULT_IDENTITY => String::new(),
-        other => format!(" --identity={}", quoted(other)),
-    };
-    format!("windlass manifests --parts policies{hold}{identity} | kubectl apply -f -")
+    format!("{} | kubectl apply -f -", install_command(hold, &asked.identity))
 }
 
 fn may_not(lacking: &Lacking, asked: &Asked) -> Words {
@@ -318,7 +328,7 @@ fn marks_left(set: &Named, label: Option<&str>, held: bool, asked: &Asked) -> Wo
     let marks: Vec<String> = label.into_iter().chain(mark).collect();
     let patch =
         r#"{"metadata":{"labels":{"windlass.sh/rollout":null},"annotations":{"windlass.sh/held":null}}}"#;
-    let (Named { namespace, name }, identity) = (set, quoted(&asked.identity));
+    let (Named { namespace, name }, identity) = (set, shell_word(&asked.identity));
     wrong(
         format!("StatefulSet {set} carries {}, and no rollout refers to it", marks.join(" and ")),
         "a controller that serves this namespace takes them off by itself. Without one, take them off in its name, \
@@ -396,10 +406,4 @@ fn counted(count: usize, what: &str) -> String {
         1 => format!("1 {what} looked at"),
         count => format!("{count} {what}s looked at"),
     }
-}
-
-/// A word as a shell takes it.
-fn quoted(word: &str) -> String {
-    let plain = |letter: char| letter.is_ascii_alphanumeric() || "-_.:/@=+".contains(letter);
-    if word.chars().all(plain) { word.to_owned() } else { format!("'{}'", word.replace('\'', r"'\''")) }
 }
