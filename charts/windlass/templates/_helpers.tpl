@@ -60,7 +60,7 @@ app.kubernetes.io/component: controller
   verbs: [list, watch]
 - apiGroups: [argoproj.io]
   resources: [analysisruns]
-  verbs: [get, list, watch, create, update, patch, delete]
+  verbs: [get, list, watch, create, patch, delete]
 - apiGroups: [argoproj.io]
   resources: [analysisruns/status, analysisruns/finalizers]
   verbs: [update]

@@ -78,7 +78,7 @@ pub const SECRETS: Right = Right {
 };
 
 /// Every other right that the controller needs.
-pub const RIGHTS: [Right; 32] = [
+pub const RIGHTS: [Right; 31] = [
     Right {
         verbs: &["list", "watch"],
         code: "watch.rs",
@@ -156,13 +156,7 @@ pub const RIGHTS: [Right; 32] = [
     Right {
         verbs: &["create", "patch"],
         code: "check.rs, writer.rs",
-        needed_to: "start a run of analysis, and end it with the rollout",
-        ..RUNS
-    },
-    Right {
-        verbs: &["update"],
-        code: "writer.rs",
-        needed_to: "store what was measured where Argo Rollouts' own definition is installed, which has no status of its own",
+        needed_to: "start a run of analysis, and end it with the rollout; store what was measured where Argo Rollouts' own definition is installed, which has no status of its own",
         ..RUNS
     },
     Right {

@@ -95,7 +95,7 @@ pub(crate) const NAMESPACE_RULES: &str = r#"- {apiGroups: [argoproj.io], resourc
 - {apiGroups: [""], resources: [pods], verbs: [get, list, watch, delete]}
 - {apiGroups: [""], resources: [events], verbs: [create]}
 - {apiGroups: [argoproj.io], resources: [analysistemplates], verbs: [list, watch]}
-- {apiGroups: [argoproj.io], resources: [analysisruns], verbs: [get, list, watch, create, update, patch, delete]}
+- {apiGroups: [argoproj.io], resources: [analysisruns], verbs: [get, list, watch, create, patch, delete]}
 - {apiGroups: [argoproj.io], resources: [analysisruns/status, analysisruns/finalizers], verbs: [update]}
 - {apiGroups: [batch], resources: [jobs], verbs: [get, list, watch, create, delete]}
 - {apiGroups: [""], resources: [secrets], verbs: [get]}

@@ -9,9 +9,6 @@ use windlass_bed::audit::{self, Request};
 use windlass_bed::{Launch, User, World, bed, test, until};
 use windlass_workloads::{Holder, RIGHTS, SECRETS};
 
-/// What is used only where the definitions of Argo Rollouts are installed instead of ours.
-const BESIDE_ARGO: &str = "update analysisruns";
-
 /// What nobody asks for: the server looks whether we have it when an owner is named, and this one does.
 const LOOKED_AT: &str = "/finalizers";
 
@@ -26,7 +23,7 @@ fn granted() -> Uses {
             let part = right.subresource.map(|part| format!("/{part}")).unwrap_or_default();
             right.verbs.iter().map(move |verb| format!("{verb} {}{part}", right.resource))
         })
-        .filter(|used| used != BESIDE_ARGO && !used.ends_with(LOOKED_AT))
+        .filter(|used| !used.ends_with(LOOKED_AT))
         .collect()
 }
 

@@ -467,9 +467,16 @@ fn every_dependency_has_its_reason() {
 
 #[test]
 fn who_has_argo_rollouts_is_warned_before_the_first_command_that_would_harm_it() {
-    for file in ["README.md", "docs/getting-started.md", "docs/install.md", "docs/uninstall.md"] {
+    let files =
+        ["README.md", "docs/getting-started.md", "docs/install.md", "docs/security.md", "docs/uninstall.md"];
+    for file in files {
         let text = read(file);
-        let harm = ["-f manifests/install.yaml", "windlass manifests | kubectl"];
+        let harm = [
+            "-f manifests/install.yaml",
+            "windlass manifests | kubectl",
+            "windlass manifests --without secrets | kubectl",
+            "- ../manifests/crds\n",
+        ];
         let harm = harm.iter().filter_map(|command| text.find(command)).min();
         let warned =
             text.find("#beside-argo-rollouts").or_else(|| text.find("manifests/beside-argo-rollouts"));

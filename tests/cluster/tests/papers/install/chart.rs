@@ -211,6 +211,7 @@ fn wrong_values_are_refused_by_the_charts_schema() {
         "extraVolumeMounts[0].name=nowhere",
         "logFormat=xml",
         "instance=-blue",
+        "instance=windlass",
         "replicas=3",
     ];
     for value in wrong {
