@@ -54,7 +54,7 @@ use crate::installed::Installed;
 use crate::leader::{Followers, Leader};
 use crate::live::Live;
 use crate::metrics::Metrics;
-use crate::queue::Queue;
+use crate::queue::{Hold, Queue};
 use crate::writer::Writer;
 
 pub use cache::Scope;
@@ -130,6 +130,7 @@ pub async fn run(
     let metrics = Arc::new(Metrics::new(settings.instance.clone()));
     let caches = Arc::new(Caches::default());
     let queue = Arc::new(Queue::default());
+    queue.hold(Hold::Filling);
     let mut parts = JoinSet::new();
     if let Some(address) = settings.listen {
         let listener =
@@ -221,7 +222,7 @@ fn elect(
     };
     let (moves, fence) = tokio::sync::watch::channel(None);
     let writer = Writer::new(client.clone(), Fence::Leased(fence));
-    crew.queue.hold(true);
+    crew.queue.hold(Hold::StandingBy);
     let stop = Arc::new(Notify::new());
     let leader = Leader::new(election, writer.clone(), Arc::clone(clock), moves);
     let followers: Arc<dyn Followers> = Arc::clone(crew) as Arc<dyn Followers>;
@@ -253,7 +254,7 @@ struct Crew {
 impl Followers for Crew {
     fn lead(&self) {
         self.metrics.leads(true);
-        self.queue.hold(false);
+        self.queue.let_go(Hold::StandingBy);
         if self.caches.is_synced() {
             watch::look_at_everything(&self.caches, &self.queue);
         }
@@ -261,7 +262,7 @@ impl Followers for Crew {
 
     fn stand_by(&self) {
         self.metrics.leads(false);
-        self.queue.hold(true);
+        self.queue.hold(Hold::StandingBy);
         self.asked.forget_all();
     }
 }

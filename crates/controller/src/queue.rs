@@ -15,13 +15,23 @@ pub(crate) struct Queue {
     changed: Notify,
 }
 
+/// Why jobs wait in the queue instead of being handed out.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub(crate) enum Hold {
+    /// Somebody else leads.
+    StandingBy,
+    /// Not everything was listed yet, so absence means nothing: neither a workload that is missing nor a pod that is not
+    /// there.
+    Filling,
+}
+
 #[derive(Default)]
 struct State {
     due: BTreeSet<(Instant, Job)>,
     at: BTreeMap<Job, Instant>,
     busy: BTreeSet<Job>,
     again: BTreeMap<Job, Instant>,
-    held: bool,
+    holds: BTreeSet<Hold>,
     closed: bool,
 }
 
@@ -48,7 +58,7 @@ impl State {
         if self.closed {
             return Next::Closed;
         }
-        if self.held {
+        if !self.holds.is_empty() {
             return Next::Nothing;
         }
         match self.due.first() {
@@ -128,7 +138,7 @@ impl Queue {
     /// When the next job is due; none while nothing is handed out.
     pub(crate) fn next_due(&self) -> Option<Instant> {
         let state = self.state();
-        if state.held || state.closed {
+        if !state.holds.is_empty() || state.closed {
             return None;
         }
         state.due.first().map(|(at, _)| *at)
@@ -146,9 +156,14 @@ impl Queue {
         }
     }
 
-    /// Whether jobs wait in the queue instead of being handed out.
-    pub(crate) fn hold(&self, held: bool) {
-        self.state().held = held;
+    /// Jobs wait in the queue instead of being handed out, until all who hold it let go.
+    pub(crate) fn hold(&self, why: Hold) {
+        self.state().holds.insert(why);
+    }
+
+    /// This reason to wait is gone.
+    pub(crate) fn let_go(&self, why: Hold) {
+        self.state().holds.remove(&why);
         self.changed.notify_one();
     }
 
@@ -216,10 +231,14 @@ mod tests {
     #[tokio::test(start_paused = true)]
     async fn a_held_queue_hands_out_nothing_and_forgets_nothing() {
         let queue = Queue::default();
-        queue.hold(true);
+        queue.hold(Hold::Filling);
+        queue.hold(Hold::StandingBy);
         queue.add_all([job("a")]);
         assert!(tokio::time::timeout(Duration::from_secs(1), queue.next()).await.is_err());
-        queue.hold(false);
+        queue.let_go(Hold::StandingBy);
+        assert!(tokio::time::timeout(Duration::from_secs(1), queue.next()).await.is_err());
+        assert_eq!((queue.take_due(), queue.next_due()), (None, None));
+        queue.let_go(Hold::Filling);
         assert_eq!(queue.next().await, Some(job("a")));
     }
 

@@ -24,7 +24,7 @@ use crate::context::Context;
 use crate::fence::Fence;
 use crate::guard::{Guard, HolderChoice};
 use crate::metrics::Metrics;
-use crate::queue::Queue;
+use crate::queue::{Hold, Queue};
 use crate::reconcile;
 use crate::slim::{Slim, Slimmed};
 use crate::watch::{Listing, look_at_everything, take};
@@ -83,6 +83,7 @@ impl Stepper {
     ) -> kube::Result<Self> {
         let guard = Arc::new(Guard::find_out(&client, choice).await?);
         let (caches, queue) = (Arc::new(Caches::default()), Arc::new(Queue::default()));
+        queue.hold(Hold::Filling);
         let writer = Writer::new(client, lease.map_or(Fence::Open, Fence::Leased));
         let metrics = Arc::new(Metrics::new(None));
         let context =
@@ -135,7 +136,11 @@ impl Stepper {
 
     /// Whoever begins to lead looks at everything; whoever does not lead hands nothing out.
     pub fn lead(&self, leads: bool) {
-        self.queue.hold(!leads);
+        if leads {
+            self.queue.let_go(Hold::StandingBy);
+        } else {
+            self.queue.hold(Hold::StandingBy);
+        }
         if leads && self.caches.is_synced() {
             look_at_everything(&self.caches, &self.queue);
         }

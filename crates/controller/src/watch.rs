@@ -18,7 +18,7 @@ use windlass_api::rollout_plugin::RolloutPlugin;
 
 use crate::cache::{Cached, Caches, Job, Key, Kind, Scope};
 use crate::job::{RUN_UID_LABEL, outcome};
-use crate::queue::Queue;
+use crate::queue::{Hold, Queue};
 use crate::slim::{Slim, Slimmed};
 
 /// Objects per page of a first listing: large enough for few requests, small enough for little memory at once.
@@ -80,7 +80,7 @@ async fn follow_jobs(api: Api<BatchJob>, caches: Arc<Caches>, queue: Arc<Queue>)
         if gone || outcome(&job).is_some() {
             let Key { namespace, name } = Key::of(&job.metadata);
             let run = Key { namespace, name: run.name.clone() };
-            let jobs = caches.write().job_is_over(run, name);
+            let jobs = caches.write().job_is_over(run, name, gone);
             queue.add_all(jobs);
         }
     }
@@ -133,6 +133,7 @@ pub(crate) fn take<K: Cached + Slimmed>(
             caches.mark_synced(K::KIND);
             if !before && caches.is_synced() {
                 tracing::info!("caches are filled");
+                queue.let_go(Hold::Filling);
                 look_at_everything(caches, queue);
             }
             jobs

@@ -4,8 +4,8 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 use windlass_analysis::compose::Templates;
-use windlass_analysis::templates::closure;
-use windlass_api::analysis::{AnalysisRun, AnalysisTemplateSpec, TemplateReference};
+use windlass_analysis::templates::DEPTH;
+use windlass_api::analysis::{AnalysisRun, AnalysisTemplateSpec, Measurement, TemplateReference};
 
 use super::kept::Kept;
 use super::{Key, version};
@@ -41,19 +41,18 @@ impl Analyses {
         if let Some((_, uid)) = controller(&run) {
             self.runs_by_owner.entry(uid).or_default().insert(key.clone());
         }
-        self.forget_jobs(&key, &run);
-        self.runs.keep(key, version(&run.metadata), run)
+        let is_news = self.runs.keep(key.clone(), version(&run.metadata), Arc::clone(&run));
+        // An older version, which a watch may still bring, waits for other Jobs than we do now.
+        if is_news {
+            self.forget_jobs(&key, &run);
+        }
+        is_news
     }
 
-    /// Once a run waits for Jobs, those that it does not wait for are no news any more.
+    /// Once it is stored what came of a Job, that it is over is no news any more.
     fn forget_jobs(&mut self, key: &Key, run: &AnalysisRun) {
         let Some(known) = self.jobs_over.get_mut(key) else { return };
-        let results = run.status.iter().flat_map(|status| &status.metric_results);
-        let open = results.flat_map(|it| &it.measurements).filter(|it| it.finished_at.is_none());
-        let awaited: BTreeSet<&String> = open.filter_map(|it| it.metadata.get(JOB_NAME)).collect();
-        if !awaited.is_empty() {
-            known.retain(|job| awaited.contains(job));
-        }
+        known.retain(|job| of_job(run, job).is_none_or(|it| it.finished_at.is_none()));
         if known.is_empty() {
             self.jobs_over.remove(key);
         }
@@ -74,9 +73,16 @@ impl Analyses {
         Some(run)
     }
 
-    /// A Job of a run is over, or gone. Of a run that is not known nothing is kept: it is asked after in time anyway.
-    pub(crate) fn job_is_over(&mut self, run: Key, job: String) {
-        if self.runs.get(&run).is_some() {
+    /// A Job of a run is over, or gone. Of a run that is not known nothing is kept: it is asked after in time anyway. A Job
+    /// that goes and is none that the run waits for went because nobody needs it any more.
+    pub(crate) fn job_is_over(&mut self, run: Key, job: String, gone: bool) {
+        let Some(known) = self.runs.get(&run) else { return };
+        let is_awaited = match of_job(known, &job) {
+            Some(measurement) => measurement.finished_at.is_none(),
+            // It was made a moment ago, and that is not stored yet.
+            None => !gone,
+        };
+        if is_awaited {
             self.jobs_over.entry(run).or_default().insert(job);
         }
     }
@@ -108,21 +114,36 @@ impl Analyses {
 
     /// The templates that these refer to, directly or not, as far as they are known.
     pub(crate) fn templates(&self, namespace: &str, wanted: &[TemplateReference]) -> Templates {
-        let mut known = Templates::new();
-        loop {
-            let before = known.len();
-            for reference in closure(wanted, &known) {
-                let namespace = if reference.cluster_scope { "" } else { namespace };
-                let key = Key { namespace: namespace.to_owned(), name: reference.template_name.clone() };
-                if let Some(spec) = self.templates.get(&key) {
-                    known.entry(reference).or_insert_with(|| AnalysisTemplateSpec::clone(spec));
+        let place = |reference: &TemplateReference| Key {
+            namespace: if reference.cluster_scope { String::new() } else { namespace.to_owned() },
+            name: reference.template_name.clone(),
+        };
+        let (mut known, mut met) = (Templates::new(), BTreeSet::new());
+        // Those at one distance from what is wanted, then those they refer to. What is further away than may be is not
+        // looked at: it is refused anyway.
+        let mut level: Vec<TemplateReference> = wanted.to_vec();
+        for _ in 0..=DEPTH {
+            let mut next = Vec::new();
+            for reference in level {
+                if !met.insert(reference.clone()) {
+                    continue;
+                }
+                if let Some(spec) = self.templates.get(&place(&reference)) {
+                    next.extend(spec.templates.iter().cloned());
+                    known.insert(reference, AnalysisTemplateSpec::clone(spec));
                 }
             }
-            if known.len() == before {
-                return known;
-            }
+            level = next;
         }
+        known
     }
+}
+
+/// The measurement that a Job of this name makes, if the run tells of it.
+fn of_job<'a>(run: &'a AnalysisRun, job: &str) -> Option<&'a Measurement> {
+    let results = run.status.iter().flat_map(|status| &status.metric_results);
+    let mut measurements = results.flat_map(|result| &result.measurements);
+    measurements.find(|it| it.metadata.get(JOB_NAME).is_some_and(|name| name == job))
 }
 
 /// The kind, uid and so on of the object that controls a run: its name, then its uid.
@@ -130,4 +151,78 @@ pub(crate) fn controller(run: &AnalysisRun) -> Option<(String, String)> {
     let mut owners = run.metadata.owner_references.iter().flatten();
     let owner = owners.find(|owner| owner.controller == Some(true) && owner.kind == "RolloutPlugin")?;
     Some((owner.name.clone(), owner.uid.clone()))
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    fn key() -> Key {
+        Key { namespace: "shop".to_owned(), name: "once".to_owned() }
+    }
+
+    /// A run in a version, with its Jobs: which, and whether what came of it is stored.
+    fn run(version: u64, jobs: &[(&str, bool)]) -> Arc<AnalysisRun> {
+        let of = |(job, is_over): &(&str, bool)| {
+            let finished = is_over.then_some("2026-11-18T12:00:00Z");
+            json!({"phase": "Running", "finishedAt": finished, "metadata": {JOB_NAME: job}})
+        };
+        let measurements: Vec<_> = jobs.iter().map(of).collect();
+        let run = json!({
+            "apiVersion": "argoproj.io/v1alpha1", "kind": "AnalysisRun",
+            "metadata": {"name": "once", "namespace": "shop", "resourceVersion": version.to_string()},
+            "spec": {"metrics": []},
+            "status": {"metricResults": [{"name": "smoke", "measurements": measurements}]},
+        });
+        Arc::new(serde_json::from_value(run).unwrap())
+    }
+
+    #[test]
+    fn that_a_job_is_over_is_known_until_that_is_stored() {
+        let mut analyses = Analyses::default();
+        analyses.keep_run(run(1, &[("a", false)]));
+        analyses.job_is_over(key(), "a".to_owned(), false);
+        // Made a moment ago; storing something else of the run does not forget it.
+        analyses.job_is_over(key(), "b".to_owned(), false);
+        analyses.keep_run(run(3, &[("a", true), ("b", false)]));
+        assert!(!analyses.is_job_over(&key(), "a") && analyses.is_job_over(&key(), "b"));
+        // What a watch brings late says nothing of what came after it.
+        analyses.keep_run(run(2, &[("b", true)]));
+        assert!(analyses.is_job_over(&key(), "b"));
+        analyses.keep_run(run(4, &[("b", true)]));
+        assert!(analyses.jobs_over.is_empty());
+    }
+
+    #[test]
+    fn a_job_that_goes_when_it_is_not_needed_any_more_is_not_kept() {
+        let mut analyses = Analyses::default();
+        analyses.keep_run(run(1, &[("b", true), ("c", false)]));
+        for job in ["a", "b"] {
+            analyses.job_is_over(key(), job.to_owned(), true);
+        }
+        assert!(analyses.jobs_over.is_empty());
+        analyses.job_is_over(key(), "c".to_owned(), true);
+        assert!(analyses.is_job_over(&key(), "c"));
+    }
+
+    #[test]
+    fn templates_in_a_row_are_followed_as_far_as_they_may_be_and_in_one_pass() {
+        let mut analyses = Analyses::default();
+        let reference = |index: usize| TemplateReference {
+            template_name: format!("t{index}"),
+            ..TemplateReference::default()
+        };
+        for index in 0..5000 {
+            let key = Key { namespace: "shop".to_owned(), name: format!("t{index}") };
+            // The last one leads back to the first.
+            let templates = vec![reference((index + 1) % 5000)];
+            let spec = AnalysisTemplateSpec { templates, ..AnalysisTemplateSpec::default() };
+            analyses.keep_template(key, 1, spec);
+        }
+        let found = analyses.templates("shop", &[reference(0)]);
+        assert_eq!(found.len(), DEPTH + 1);
+        assert!(analyses.templates("elsewhere", &[reference(0)]).is_empty());
+    }
 }

@@ -66,8 +66,8 @@ impl Index {
     }
 
     /// A Job of a run is over, or gone.
-    pub(crate) fn job_is_over(&mut self, run: Key, job: String) -> Vec<Job> {
-        self.analyses.job_is_over(run.clone(), job);
+    pub(crate) fn job_is_over(&mut self, run: Key, job: String, gone: bool) -> Vec<Job> {
+        self.analyses.job_is_over(run.clone(), job, gone);
         vec![Job::Analysis(run)]
     }
 
