@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 /// The longest name and the longest value of a label.
-const LONGEST_NAME: usize = 63;
+pub(crate) const LONGEST_NAME: usize = 63;
 /// The longest domain before a name.
 const LONGEST_DOMAIN: usize = 253;
 /// What the annotations of an object may come to, names and values together, in bytes.

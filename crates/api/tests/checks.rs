@@ -1,14 +1,14 @@
 //! Checks as the `RolloutPlugin` dialect has them: names, labels and owner of runs, and what the status says of them.
 #![expect(clippy::unwrap_used, reason = "this is test code")]
 
-use std::collections::BTreeSet;
-
 use jiff::Timestamp;
 use serde_json::json;
 use windlass_api::analysis::{AnalysisRun, AnalysisRunSpec, AnalysisRunStatus, Phase};
 use windlass_api::rollout_plugin::RolloutPlugin;
 use windlass_api::{Front, Kept, to_yaml};
-use windlass_engine::{CheckId, CheckPlace, CheckState, OnError, Revision, Verdict};
+use windlass_engine::{
+    Blame, CheckId, CheckName, CheckPlace, CheckState, Journey, OnError, Part, Revision, Run, Verdict,
+};
 
 fn rollout() -> RolloutPlugin {
     let mut rollout: RolloutPlugin = serde_json::from_value(json!({
@@ -72,6 +72,10 @@ fn what_does_not_make_sense_about_an_analysis_is_told_with_its_field() {
         let flaws = rollout.asked().plan.unwrap_err();
         assert!(flaws.iter().any(|flaw| flaw.text.contains(told)), "{told}: {flaws:?}");
     }
+    let mut long = rollout();
+    long.metadata.name = Some("w".repeat(64));
+    let flaws = long.asked().plan.unwrap_err();
+    assert!(flaws.iter().any(|flaw| flaw.text.contains("metadata.name has 64 characters")), "{flaws:?}");
     let mut rollout = rollout();
     rollout.spec.strategy.canary.as_mut().unwrap().analysis.as_mut().unwrap().starting_step = Some(2);
     let flaws = rollout.asked().plan.unwrap_err();
@@ -149,7 +153,7 @@ fn a_run_is_known_again_as_the_check_that_it_is() {
 }
 
 #[test]
-fn the_oldest_finished_runs_beyond_the_limits_go_and_nobodys_listened_to() {
+fn the_oldest_finished_runs_beyond_the_limits_go_but_none_that_counts() {
     let over = |second: i64, attempt: u32, phase: Phase| {
         let mut run = begin(CheckPlace::Stage(1), &[]);
         run.metadata.name = Some(format!("run-{second}"));
@@ -167,12 +171,18 @@ fn the_oldest_finished_runs_beyond_the_limits_go_and_nobodys_listened_to() {
         over(4, 5, Phase::Running),
     ];
     let kept = Kept { successful: 1, unsuccessful: 1 };
-    let listened = BTreeSet::new();
-    let name = |listened: &BTreeSet<CheckId>, kept| {
-        rollout().surplus(runs.iter(), listened, kept).and_then(|run| run.metadata.name.clone())
+    let name = |present: Option<&Run>, kept| {
+        rollout().surplus(runs.iter(), present, kept).and_then(|run| run.metadata.name.clone())
     };
-    assert_eq!(name(&listened, kept).as_deref(), Some("run-1"));
-    assert_eq!(name(&listened, Kept { successful: 2, unsuccessful: 0 }).as_deref(), Some("run-3"));
-    let all = BTreeSet::from([1, 3, 4].map(|attempt| CheckId { attempt, ..id(CheckPlace::Stage(1)) }));
-    assert_eq!(name(&all, Kept { successful: 0, unsuccessful: 0 }), None);
+    let no_bad_one = Kept { successful: 2, unsuccessful: 0 };
+    assert_eq!(name(None, kept).as_deref(), Some("run-1"));
+    assert_eq!(name(None, no_bad_one).as_deref(), Some("run-3"));
+    let since = id(CheckPlace::Stage(1)).run;
+    let mut present = Run::start(since, Revision::new("web-b"), Revision::new("web-a"));
+    present.journey = Journey::Advancing { stage: 1, part: Part::Check { attempt: 1, since } };
+    let listened = name(Some(&present), Kept { successful: 0, unsuccessful: 1 });
+    assert_eq!(listened.as_deref(), Some("run-2"), "nobody listens to it");
+    let (place, verdict) = (CheckPlace::Stage(1), Verdict::Failed);
+    present.blame = Some(Blame { place, name: CheckName::new("run-3"), verdict, why: String::new() });
+    assert_eq!(name(Some(&present), no_bad_one), None, "the status names it");
 }

@@ -1,7 +1,7 @@
 //! The `RolloutPlugin` front, golden in and out: manifests to plans, decisions to status.
 #![expect(clippy::unwrap_used, reason = "this is test code")]
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeMap;
 
 use jiff::{SignedDuration, Timestamp};
 use proptest::prelude::*;
@@ -10,7 +10,7 @@ use windlass_api::rollout_plugin::RolloutPlugin;
 use windlass_api::{Circumstances, Front, Kept, to_yaml};
 use windlass_engine::{
     AbortCause, CheckId, CheckPlace, Decision, Exposure, Intents, Journey, Memo, Observation, Part, Pod,
-    PodName, PodState, PodUid, Progress, Revision, Run, Seen, Slot, WorkloadUid, decide,
+    PodName, PodState, PodUid, Progress, Revision, Run, Seen, SeenCheck, Slot, WorkloadUid, decide,
 };
 
 const SEED: &str = include_str!("../../../tests/cluster/tests/it/seed-003.yaml");
@@ -114,7 +114,7 @@ fn of_analyses_that_were_made_in_the_same_second_the_oldest_is_not_kept() {
     let (older, newer) = (failed("web-z", at(0)), failed("web-c", at(0) + SignedDuration::from_millis(1)));
     let kept = Kept { successful: 1, unsuccessful: 1 };
     for runs in [[&newer, &older], [&older, &newer]] {
-        let surplus = rollout.surplus(runs.into_iter(), &BTreeSet::new(), kept).unwrap();
+        let surplus = rollout.surplus(runs.into_iter(), None, kept).unwrap();
         assert_eq!(surplus.metadata.name, older.metadata.name);
     }
 }
@@ -178,6 +178,85 @@ fn an_abort_is_told_as_upstream_tells_it() {
     rollout.status.as_mut().unwrap().abort = true;
     look(&mut rollout, at(9), &observation(2, true));
     insta::assert_snapshot!("aborting", status_yaml(&rollout));
+}
+
+/// Looks once, and answers with what is told of runs of analyses.
+fn told_of_runs(rollout: &mut RolloutPlugin, now: Timestamp, seen: &Observation) -> Vec<String> {
+    let asked = rollout.asked();
+    let seen = Seen::Workload(seen.clone());
+    let decision =
+        decide(now, asked.plan.as_ref().map_err(Vec::as_slice), &seen, &asked.memo, &asked.intents);
+    let report = rollout.report(now, &seen, &decision, Circumstances::default());
+    rollout.status = Some(report.status);
+    let of_runs = report.events.into_iter().filter(|event| event.reason.starts_with("AnalysisRun"));
+    of_runs.map(|event| format!("{:?} {}: {}", event.kind, event.reason, event.note)).collect()
+}
+
+/// A run of an analysis of this rollout's that says this.
+fn measured(rollout: &RolloutPlugin, place: CheckPlace, phase: Phase) -> SeenCheck {
+    let run = rollout.asked().memo.run.unwrap().started_at;
+    let id = CheckId { run, place, attempt: 0 };
+    let mut run = rollout.begin(id, &Revision::new("web-b"), AnalysisRunSpec::default(), &|_| false);
+    let message = "Metric \"errors\" assessed Failed".to_owned();
+    run.status = Some(AnalysisRunStatus { phase, message, ..AnalysisRunStatus::default() });
+    rollout.check(&run).unwrap()
+}
+
+const CHECKED: &str =
+    "[{setWeight: 20}, {analysis: {templates: [{templateName: errors}]}}, {pause: {}}, {setWeight: 100}]";
+
+#[test]
+fn every_new_phase_of_an_analysis_is_told_as_upstream_tells_it() {
+    let mut rollout = with_steps(CHECKED);
+    rollout.metadata.uid = Some("uid".to_owned());
+    look(&mut rollout, at(0), &observation(0, true));
+    look(&mut rollout, at(5), &observation(1, true));
+    let mut seen = observation(1, true);
+    let place = CheckPlace::Stage(1);
+    let mut told = |rollout: &mut RolloutPlugin, second, phase| {
+        seen.checks = vec![measured(rollout, place, phase)];
+        told_of_runs(rollout, at(second), &seen)
+    };
+    let name = "web-web-b-1";
+    assert_eq!(
+        told(&mut rollout, 6, Phase::Running),
+        [format!(
+            "Normal AnalysisRunRunning: Step Analysis Run '{name}' Status New: 'Running' Previous: 'NoPreviousStatus'"
+        )]
+    );
+    assert!(told(&mut rollout, 7, Phase::Running).is_empty());
+    assert_eq!(
+        told(&mut rollout, 8, Phase::Successful),
+        [format!(
+            "Normal AnalysisRunSuccessful: Step Analysis Run '{name}' Status New: 'Successful' Previous: 'Running'"
+        )]
+    );
+    assert!(told(&mut rollout, 9, Phase::Successful).is_empty());
+}
+
+#[test]
+fn a_failed_analysis_stays_in_the_status_of_the_rollout_that_it_aborted() {
+    let mut rollout = with_steps(CHECKED);
+    rollout.metadata.uid = Some("uid".to_owned());
+    look(&mut rollout, at(0), &observation(0, true));
+    look(&mut rollout, at(5), &observation(1, true));
+    let mut seen = observation(1, true);
+    seen.checks = vec![measured(&rollout, CheckPlace::Stage(1), Phase::Failed)];
+    assert_eq!(
+        told_of_runs(&mut rollout, at(6), &seen),
+        [
+            "Warning AnalysisRunFailed: Step Analysis Run 'web-web-b-1' Status New: 'Failed' Previous: 'NoPreviousStatus'"
+        ]
+    );
+    // Also once the run itself was deleted.
+    for checks in [seen.checks.clone(), Vec::new()] {
+        let seen = Observation { checks, ..observation(0, true) };
+        assert!(told_of_runs(&mut rollout, at(20), &seen).is_empty());
+        let canary = rollout.status.as_ref().unwrap().canary.clone().unwrap();
+        let run = canary.current_step_analysis_run_status.unwrap();
+        assert_eq!((run.name.as_str(), run.status.as_str()), ("web-web-b-1", "Failed"));
+        assert!(run.message.contains("assessed Failed"), "{}", run.message);
+    }
 }
 
 #[test]

@@ -1,7 +1,6 @@
 //! Carries out what the engine wants done about checks: a run of an analysis is made, asked to end, or deleted when
 //! there are more than are kept.
 
-use std::collections::BTreeSet;
 
 use serde_json::Value;
 use windlass_analysis::compose::{About, Standing, compose};
@@ -147,10 +146,9 @@ pub(crate) async fn forget_one(
     let surplus = {
         let index = context.caches.read();
         let uid = inputs.rollout.metadata.uid.as_deref().unwrap_or_default();
-        let listened: BTreeSet<CheckId> = run.into_iter().flat_map(Run::checks).collect();
         let kept = inputs.asked.analyses.kept;
         let runs = index.analyses().runs_of(uid).filter(|run| run.metadata.deletion_timestamp.is_none());
-        inputs.rollout.surplus(runs.map(AsRef::as_ref), &listened, kept).cloned()
+        inputs.rollout.surplus(runs.map(AsRef::as_ref), run, kept).cloned()
     };
     let Some(run) = surplus else { return Ok(false) };
     match context.writer.delete_run(&run).await {

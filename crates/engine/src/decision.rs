@@ -5,7 +5,7 @@ use jiff::Timestamp;
 use crate::check::{CheckMove, CheckPlace, Verdict};
 use crate::intents::{Intent, Rejection};
 use crate::memo::{AbortCause, Memo};
-use crate::names::{PodName, PodUid, Revision};
+use crate::names::{CheckName, PodName, PodUid, Revision};
 use crate::observation::{Exposure, Record};
 use crate::plan::Caution;
 use crate::reason::{Reason, Wait};
@@ -153,6 +153,8 @@ pub enum Announcement {
     CheckPassed {
         /// Which stage.
         stage: usize,
+        /// Its name.
+        name: CheckName,
     },
     /// A check holds everything until a person decides.
     Undecided {

@@ -27,7 +27,7 @@ fn a_check_is_begun_once_its_stage_is_exposed_and_the_stage_waits_for_it() {
 fn a_check_that_passes_lets_the_run_go_on_to_its_end() {
     let mut driver = checking(OnError::Abort);
     conclude(&mut driver, Verdict::Successful);
-    assert!(driver.told.contains(&Announcement::CheckPassed { stage: 1 }));
+    assert!(driver.told.iter().any(|told| matches!(told, Announcement::CheckPassed { stage: 1, .. })));
     assert_eq!(driver.world.on("B").len(), 5);
     assert!(driver.memo.run.is_none());
 }

@@ -5,7 +5,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use jiff::Timestamp;
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::{ObjectMeta, OwnerReference};
-use windlass_engine::{CheckId, CheckName, CheckPlace, CheckState, Memo, Revision, SeenCheck, Verdict};
+use windlass_engine::{Blame, CheckId, CheckName, CheckPlace, CheckState, Memo, Revision, Run, SeenCheck, Verdict};
 
 use super::spec::{RolloutPlugin, RolloutPluginSpec};
 use super::status::{AnalysisRunReference, CanaryStatus};
@@ -52,20 +52,24 @@ impl RolloutPlugin {
 }
 
 impl RolloutPlugin {
-    /// A finished run that is not kept any more: of those that nobody listens to, the oldest beyond the limit for its
-    /// kind of end.
+    /// A finished run that is not kept any more: of those that nobody listens to, and that are not to blame, the oldest
+    /// beyond the limit for its kind of end.
     pub fn surplus<'a>(
         &self,
         runs: impl Iterator<Item = &'a AnalysisRun>,
-        listened: &BTreeSet<CheckId>,
+        present: Option<&Run>,
         kept: Kept,
     ) -> Option<&'a AnalysisRun> {
+        let listened: BTreeSet<CheckId> = present.into_iter().flat_map(Run::checks).collect();
+        let blamed = present.and_then(|run| run.blame.as_ref()).map(|blame| &blame.name);
         let is_good = |run: &AnalysisRun| run.status.as_ref().map(|it| it.phase) == Some(Phase::Successful);
         let age = |run: &AnalysisRun| run.metadata.creation_timestamp.as_ref().map(|time| time.0);
         let mut over: Vec<(&AnalysisRun, CheckId)> = runs
             .filter_map(|run| seen_check(self, run).map(|check| (run, check)))
             .filter(|(_, check)| {
-                !listened.contains(&check.id) && matches!(check.state, CheckState::Over { .. })
+                !listened.contains(&check.id)
+                    && blamed != Some(&check.name)
+                    && matches!(check.state, CheckState::Over { .. })
             })
             .map(|(run, check)| (run, check.id))
             .collect();
@@ -137,7 +141,8 @@ pub(super) fn seen_check(rollout: &RolloutPlugin, run: &AnalysisRun) -> Option<S
     let mut owners = run.metadata.owner_references.iter().flatten();
     let uid = rollout.metadata.uid.as_deref()?;
     owners.find(|owner| owner.controller == Some(true) && owner.uid == uid)?;
-    let id = run.metadata.annotations.as_ref()?.get(CHECK).and_then(|text| read_id(text))?;
+    let mark = run.metadata.annotations.as_ref().and_then(|all| all.get(CHECK));
+    let id = mark.and_then(|text| read_id(text)).unwrap_or(PAST);
     // With all its measurements a status is large, and every look sees every run.
     let status = run.status.as_ref();
     let message = status.map(|status| status.message.as_str()).filter(|message| !message.is_empty());
@@ -162,6 +167,10 @@ pub(super) fn seen_check(rollout: &RolloutPlugin, run: &AnalysisRun) -> Option<S
     })
 }
 
+/// A run of this rollout's that is no check of ours: upstream's controller has made it, before we took over. Nobody listens
+/// to it any more, so it is ended, and kept as long as others that are past.
+const PAST: CheckId = CheckId { run: Timestamp::UNIX_EPOCH, place: CheckPlace::Background, attempt: 0 };
+
 fn write_id(id: CheckId) -> String {
     let place = match id.place {
         CheckPlace::Background => "background".to_owned(),
@@ -181,7 +190,7 @@ fn read_id(text: &str) -> Option<CheckId> {
     Some(CheckId { run: Timestamp::from_nanosecond(run).ok()?, place, attempt })
 }
 
-/// The checks that the run listens to, as the status shows them.
+/// The checks that the run listens to, as the status shows them; of a run that goes back, the one that is to blame.
 pub(super) fn canary(memo: &Memo, checks: &[SeenCheck]) -> Option<CanaryStatus> {
     let run = memo.run.as_ref()?;
     let mut current: BTreeMap<bool, AnalysisRunReference> = BTreeMap::new();
@@ -196,6 +205,11 @@ pub(super) fn canary(memo: &Memo, checks: &[SeenCheck]) -> Option<CanaryStatus> 
         let reference =
             AnalysisRunReference { name: check.name.to_string(), status: status.to_owned(), message };
         current.insert(id.place == CheckPlace::Background, reference);
+    }
+    if let Some(Blame { place, name, verdict, why }) = &run.blame {
+        let (name, status) = (name.to_string(), verdict.as_str().to_owned());
+        let reference = AnalysisRunReference { name, status, message: why.clone() };
+        current.insert(*place == CheckPlace::Background, reference);
     }
     let (step, background) = (current.remove(&false), current.remove(&true));
     (step.is_some() || background.is_some()).then_some(CanaryStatus {

@@ -253,5 +253,5 @@ fn aborted_by(run: &Run) -> Option<AbortCause> {
 
 fn deadline_seconds(rollout: &RolloutPlugin) -> i64 {
     let namespace = rollout.metadata.namespace.as_deref().unwrap_or_default();
-    super::plan::plan(&rollout.spec, namespace).map_or(0, |plan| plan.deadline.after.as_secs())
+    super::plan::plan(rollout, namespace).map_or(0, |plan| plan.deadline.after.as_secs())
 }

@@ -2,13 +2,13 @@
 //! announces a change, or a condition appears that was not there before.
 
 use windlass_engine::{
-    AbortCause, Announcement, Answer, CheckPlace, Decision, Intent, PodName, reject_words,
+    AbortCause, Announcement, Answer, CheckPlace, Decision, Intent, PodName, Verdict, reject_words,
 };
 
 use super::conditions::{INVALID_SPEC, PAUSED, PROGRESSING, RECONCILIATION_ERROR, SPEC_WARNING};
 use super::front::Remembered;
 use super::spec::RolloutPlugin;
-use super::status::RolloutPluginStatus;
+use super::status::{AnalysisRunReference, RolloutPluginStatus};
 use crate::front::{EventKind, EventText};
 
 /// What people should hear of this decision.
@@ -23,6 +23,7 @@ pub(super) fn events(
         .iter()
         .filter_map(|announcement| announced(rollout, announcement, decision))
         .collect();
+    events.extend(runs(old, new, decision));
     events.extend(appeared(old, new, INVALID_SPEC, |_| true));
     events.extend(appeared(old, new, SPEC_WARNING, |_| true));
     events.extend(appeared(old, new, PROGRESSING, |reason| reason == RECONCILIATION_ERROR));
@@ -74,12 +75,8 @@ fn announced(rollout: &RolloutPlugin, announcement: &Announcement, decision: &De
                 None => "RolloutPlugin aborted by an analysis".to_owned(),
             },
         ),
-        Announcement::CheckBegan { place } => {
-            normal("AnalysisRunRunning", format!("{} analysis began{}", place.as_str(), at_step(*place)))
-        }
-        Announcement::CheckPassed { stage } => {
-            normal("AnalysisRunSuccessful", format!("Step-based analysis passed at step {stage}"))
-        }
+        // Told by what the status says of their runs.
+        Announcement::CheckBegan { .. } | Announcement::CheckPassed { .. } => return None,
         Announcement::Undecided { place, verdict } => {
             let why = decision.memo.run.as_ref().and_then(|run| run.undecided.as_ref());
             let why = why.map(|undecided| undecided.why.as_str()).unwrap_or_default();
@@ -117,6 +114,44 @@ fn announced(rollout: &RolloutPlugin, announcement: &Announcement, decision: &De
             normal("RolloutPluginCompleted", format!("RolloutPlugin completed update to revision {target}"))
         }
     })
+}
+
+/// What the runs of analyses say that the status names, where it is new. The status does not name the run of a step that is
+/// behind: that it has passed is what the rollout went on with.
+fn runs(old: &RolloutPluginStatus, new: &RolloutPluginStatus, decision: &Decision) -> Vec<EventText> {
+    let of = |status: &RolloutPluginStatus| {
+        let canary = status.canary.clone().unwrap_or_default();
+        [canary.current_step_analysis_run_status, canary.current_background_analysis_run_status]
+    };
+    let passed = |announcement: &Announcement| match announcement {
+        Announcement::CheckPassed { name, .. } => {
+            let status = Verdict::Successful.as_str().to_owned();
+            Some(AnalysisRunReference { name: name.to_string(), status, message: String::new() })
+        }
+        _ => None,
+    };
+    let [step, background] = of(new);
+    let [known_step, known_background] = of(old);
+    let steps = decision.announcements.iter().filter_map(passed).chain(step);
+    let all = steps.map(|it| ("Step", it, &known_step));
+    let all = all.chain(background.map(|it| ("Background", it, &known_background)));
+    all.filter_map(|(type_, run, known)| {
+        let known = known.as_ref().filter(|known| known.name == run.name).map(|it| it.status.as_str());
+        if known == Some(run.status.as_str()) {
+            return None;
+        }
+        let (name, status) = (&run.name, &run.status);
+        let known = known.unwrap_or("NoPreviousStatus");
+        let note = format!("{type_} Analysis Run '{name}' Status New: '{status}' Previous: '{known}'");
+        Some(match run.status.as_str() {
+            "Failed" => warning("AnalysisRunFailed", note),
+            "Error" => warning("AnalysisRunError", note),
+            "Inconclusive" => warning("AnalysisRunInconclusive", note),
+            "Successful" => normal("AnalysisRunSuccessful", note),
+            _ => normal("AnalysisRunRunning", note),
+        })
+    })
+    .collect()
 }
 
 fn at_step(place: CheckPlace) -> String {

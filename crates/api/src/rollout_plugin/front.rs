@@ -69,7 +69,7 @@ impl Front for RolloutPlugin {
         };
         let intents = self.intents(&memo);
         let analyses = analyses(&self.spec);
-        Asked { plan: plan::plan(&self.spec, namespace), memo, intents, refusal, analyses }
+        Asked { plan: plan::plan(self, namespace), memo, intents, refusal, analyses }
     }
 
     fn report(

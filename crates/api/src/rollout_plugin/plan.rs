@@ -7,20 +7,22 @@ use windlass_engine::{
 };
 
 use super::STATEFUL_SET_PLUGIN_NAMES;
-use super::spec::{RolloutAnalysis, RolloutPluginSpec, Step};
+use super::spec::{RolloutAnalysis, RolloutPlugin, RolloutPluginSpec, Step};
 use crate::duration;
 use crate::front::{WorkloadKind, WorkloadTarget};
-use crate::labels::{flaw_of_annotations, flaw_of_labels};
+use crate::labels::{LONGEST_NAME, flaw_of_annotations, flaw_of_labels};
 
 /// Upstream's default for `timeoutSeconds`.
 const DEFAULT_TIMEOUT_SECONDS: i64 = 600;
 
 /// The plan, or every flaw found.
-pub(super) fn plan(spec: &RolloutPluginSpec, namespace: &str) -> Result<Plan, Vec<Flaw>> {
+pub(super) fn plan(rollout: &RolloutPlugin, namespace: &str) -> Result<Plan, Vec<Flaw>> {
+    let spec = &rollout.spec;
     if let Some(error) = &spec.unreadable {
         return Err(vec![Flaw::new(format!("RolloutPlugin spec cannot be read: {error}"))]);
     }
     let mut flaws = Vec::new();
+    flaws.extend(name(rollout).err());
     flaws.extend(workload(spec, namespace).err());
     flaws.extend(plugin(spec).err());
     let deadline = deadline(spec).map_err(|flaw| flaws.push(flaw));
@@ -72,6 +74,19 @@ pub(super) fn workload(spec: &RolloutPluginSpec, namespace: &str) -> Result<Work
             reference.api_version
         ))),
     }
+}
+
+/// The workload and every analysis carry the name in a label, and the server takes no longer one there.
+fn name(rollout: &RolloutPlugin) -> Result<(), Flaw> {
+    let name = rollout.metadata.name.as_deref().unwrap_or_default();
+    if name.len() <= LONGEST_NAME {
+        return Ok(());
+    }
+    Err(Flaw::new(format!(
+        "RolloutPlugin metadata.name has {} characters, and its workload carries it in a label, which takes {LONGEST_NAME}: \
+         make one with a shorter name",
+        name.len()
+    )))
 }
 
 fn plugin(spec: &RolloutPluginSpec) -> Result<(), Flaw> {

@@ -8,6 +8,7 @@ use crate::check::{
 };
 use crate::decision::{Announcement, Move};
 use crate::memo::{AbortCause, Journey, Part};
+use crate::names::CheckName;
 use crate::plan::{Check, Flaw, OnError, Plan};
 use crate::reason::{Reason, Wait};
 
@@ -222,6 +223,12 @@ impl Pass<'_> {
                 Some(Step::wait(Reason::Checking { place: id.place, name }, since))
             }
         }
+    }
+
+    /// The name of the check that a stage waits for.
+    pub(super) fn name_of_check(&self, stage: usize) -> Option<CheckName> {
+        let id = self.memo.run.as_ref()?.checks().find(|id| id.place == CheckPlace::Stage(stage))?;
+        self.seen_check(id).map(|check| check.name.clone())
     }
 
     /// What a check holds everything for, if one does: nothing more is exposed, and no stage is left.

@@ -82,7 +82,8 @@ impl Pass<'_> {
             (Part::Check { .. }, Alignment::Aligned) => {
                 let step = self.stay_in_check(stage);
                 if step.is_none() {
-                    self.announcements.push(Announcement::CheckPassed { stage });
+                    let name = self.name_of_check(stage);
+                    self.announcements.extend(name.map(|name| Announcement::CheckPassed { stage, name }));
                     self.leave_check(stage);
                 }
                 step

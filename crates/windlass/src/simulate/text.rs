@@ -14,7 +14,7 @@ use crate::kubectl::render::{BAD, BOLD, DONE, FAILED, FAINT, GOOD, fact, paint, 
 /// More pods than this that become ready one after the other are told in one line.
 const TOLD_ONE_BY_ONE: usize = 3;
 /// Events that say what the rollout's own state says better.
-const SAID_ALREADY: [&str; 8] = [
+const SAID_ALREADY: [&str; 10] = [
     "RolloutPluginProgressing",
     "RolloutPluginPaused",
     "RolloutPluginResumed",
@@ -23,6 +23,8 @@ const SAID_ALREADY: [&str; 8] = [
     "AnalysisRunSuccessful",
     "AnalysisRunError",
     "InconclusiveAnalysisRun",
+    "AnalysisRunFailed",
+    "AnalysisRunInconclusive",
 ];
 /// How the event of an abort begins that an analysis has brought about; why is told with the analysis.
 const BY_ANALYSIS: [&str; 2] = ["Step-based analysis phase", "Background analysis phase"];
