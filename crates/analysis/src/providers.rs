@@ -65,8 +65,9 @@ pub fn name(provider: &Json) -> Option<&str> {
     }
 }
 
+/// What is null is not there, as it is not for Go.
 fn named(provider: &Json) -> Vec<(&String, &Json)> {
-    provider.as_object().into_iter().flatten().collect()
+    provider.as_object().into_iter().flatten().filter(|(_, settings)| !settings.is_null()).collect()
 }
 
 /// Reads the provider of a metric, which stands in `field`: there must be exactly one. Or everything that does not make

@@ -20,7 +20,13 @@ fn flaws(provider: &Json) -> String {
 fn exactly_one_provider_is_named() {
     insta::assert_snapshot!(
         "one_provider",
-        page(&[json!(null), json!({}), json!({"web": {}, "prometheus": {}})])
+        page(&[
+            json!(null),
+            json!({}),
+            json!({"web": null}),
+            json!({"web": {}, "prometheus": {}}),
+            json!({"web": {"url": "http://host/"}, "prometheus": null}),
+        ])
     );
 }
 

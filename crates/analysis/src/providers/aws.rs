@@ -58,8 +58,11 @@ pub fn sign(request: &mut Request, credentials: &Credentials, scope: Scope<'_>, 
 
 /// The request as the signature sees it, and the names of the headers in it.
 fn canonical(request: &Request) -> (String, String) {
-    let rest = request.url.split_once("://").map_or(request.url.as_str(), |(_, rest)| rest);
+    let (scheme, rest) = request.url.split_once("://").unwrap_or(("", &request.url));
     let (host, path) = rest.find(['/', '?']).map_or((rest, ""), |end| rest.split_at(end));
+    // As it is sent: without the port that everybody knows.
+    let usual = if scheme == "http" { ":80" } else { ":443" };
+    let host = host.strip_suffix(usual).unwrap_or(host);
     let (path, query) = path.split_once('?').unwrap_or((path, ""));
     let path = if path.is_empty() { "/".to_owned() } else { encoded(path, true) };
     let mut parameters: Vec<(String, String)> = form_urlencoded::parse(query.as_bytes())

@@ -41,6 +41,11 @@ fn a_request_without_a_body_is_signed_as_aws_published_it() {
         authorization(Method::Get, url, "service", None, None),
         expected("service", "host;x-amz-date", vanilla)
     );
+    // The port that everybody knows is not sent with the host.
+    assert_eq!(
+        authorization(Method::Get, "https://example.amazonaws.com:443/", "service", None, None),
+        expected("service", "host;x-amz-date", vanilla)
+    );
     let post = "5da7c1a2acd57cee7505fc6676e4e544621c30862966e37dddb68e92efbe5d6b";
     assert_eq!(
         authorization(Method::Post, url, "service", None, None),
