@@ -61,7 +61,7 @@ pub(crate) enum HoldArgument {
 /// Which runs of analyses are served besides those of our own rollouts.
 #[derive(Clone, Copy, Debug, ValueEnum)]
 pub(crate) enum StandaloneArgument {
-    /// Yes, unless Argo Rollouts is installed, which serves them
+    /// By a controller without --instance, unless Argo Rollouts is installed, which serves them
     Auto,
     /// Yes
     Serve,

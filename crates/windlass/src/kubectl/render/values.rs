@@ -10,7 +10,7 @@ use crate::kubectl::checks::Scope;
 
 /// So many characters of a value are shown in a line.
 const LONGEST: usize = 24;
-/// A number of so many characters can be read as it is.
+/// A number or a name of so many characters can be read as it is.
 const SHORT: usize = 8;
 
 /// The number that stands for a measurement: the only one that its value has; of a metric per pod that of the pod which
@@ -32,9 +32,21 @@ pub(super) fn number(measurement: &Measurement, scope: Scope) -> Option<f64> {
 pub(super) fn value_words(measurement: &Measurement, scope: Scope, thresholds: &[f64]) -> String {
     let words = Pods::of(measurement, scope).and_then(|pods| pods.in_few_words(thresholds));
     let single = || single(&measurement.value).map(|number| rounded(&number, thresholds));
-    let text = words.or_else(single).unwrap_or_else(|| measurement.value.clone());
+    words.or_else(single).unwrap_or_else(|| cut(&measurement.value))
+}
+
+/// The beginning of a text that is too long for a line.
+fn cut(text: &str) -> String {
     let cut: String = text.chars().take(LONGEST).collect();
-    if cut.len() < text.len() { format!("{cut}…") } else { text }
+    if cut.len() < text.len() { format!("{cut}…") } else { cut }
+}
+
+/// The end of a pod's name that is too long for a line: there it differs from others.
+fn name_within(name: &str, room: usize) -> String {
+    match name.chars().count().checked_sub(room) {
+        None | Some(0) => name.to_owned(),
+        Some(more) => format!("…{}", name.chars().skip(more).collect::<String>()),
+    }
 }
 
 /// A value with nothing left out, in words that lines can be broken between.
@@ -70,7 +82,10 @@ impl Pods {
     fn in_few_words(&self, thresholds: &[f64]) -> Option<String> {
         let rounded = |number: String| rounded(&number, thresholds);
         if let Some((pod, value)) = &self.decisive {
-            return Some(format!("{pod} {}", words_of(value, rounded)));
+            // Of the two the name is shortened: a part of a number is another number.
+            let value = cut(&words_of(value, rounded));
+            let room = LONGEST.saturating_sub(value.chars().count()).max(SHORT);
+            return Some(format!("{} {value}", name_within(pod, room)));
         }
         let numbers: Vec<f64> = self.others.values().map(only_number).collect::<Option<_>>()?;
         let low = numbers.iter().copied().reduce(f64::min)?;
@@ -215,7 +230,7 @@ mod tests {
             assert_eq!(shown, wanted, "{value} {condition}");
         }
         let pods = measured(r#"{"db-0":0.01,"db-1":0.0499999999}"#, "");
-        assert_eq!(value_words(&pods, Scope::EachPod, &[0.05]), "0.01 to 0.0499999999 of …");
+        assert_eq!(value_words(&pods, Scope::EachPod, &[0.05]), "0.01 to 0.0499999999 of 2 pods");
     }
 
     #[test]
@@ -265,6 +280,9 @@ mod tests {
             value_in_full(&bad, Scope::EachPod),
             "db-2 0.3123456789; the others: db-1 0.01, db-10 0.02"
         );
+        let pod = "payments-postgres-primary-2";
+        let long = measured(&format!(r#"{{"{pod}":0.31}}"#), &format!("pod {pod} has value 0.31: no"));
+        assert_eq!(value_words(&long, Scope::EachPod, &[]), "…s-postgres-primary-2 0.31");
         let silent = measured(r#"{"db-1":null,"db-10":0.02}"#, "pod db-1: no answer");
         assert_eq!(number(&silent, Scope::EachPod), None);
         assert_eq!(value_words(&silent, Scope::EachPod, &[]), "db-1 null");
