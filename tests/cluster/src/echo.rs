@@ -45,5 +45,6 @@ impl Drop for Echo {
 async fn echo(State(heard): State<Heard>, request: Request) -> (StatusCode, String) {
     let text = format!("{} {:?}", request.uri(), request.headers());
     heard.lock().unwrap().push(text.clone());
-    (StatusCode::INTERNAL_SERVER_ERROR, text)
+    let is_good = request.uri().path().starts_with("/good");
+    (if is_good { StatusCode::OK } else { StatusCode::INTERNAL_SERVER_ERROR }, text)
 }

@@ -76,7 +76,9 @@ async fn no_spelling_of_a_secret_is_measured() {
     test("no-secrets", async |world| {
         world.kubectl(&["create", "secret", "generic", "tokens", "--from-literal=token=hunter2"]);
         world.kubectl(&["create", "secret", "generic", "names", "--from-literal=kind=Secret"]);
-        let start = audit::position(&bed().audit_log.clone().unwrap());
+        // Of a cluster that was given there is none.
+        let Some(log) = bed().audit_log.clone() else { return };
+        let start = audit::position(&log);
         world.apply(
             "apiVersion: argoproj.io/v1alpha1
 kind: AnalysisRun
@@ -92,13 +94,14 @@ spec:
         let run = world.until_run_phase(Phase::Error).await;
         let message = run.status.unwrap().message;
         assert!(message.contains("cannot be measured"), "{message}");
-        let asked = audit::since(&bed().audit_log.clone().unwrap(), start);
+        world.until_audited().await;
+        let asked = audit::since(&log, start);
         let here = asked.iter().filter(|request| request.object().namespace == world.namespace);
         let read: Vec<String> = here
             .filter(|request| request.is_windlass() && request.object().resource == "secrets")
             .map(|request| request.object().name)
             .collect();
-        assert!(!read.contains(&"tokens".to_owned()), "{read:?}");
+        assert_eq!(read, ["names"], "only what the argument names");
     })
     .await;
 }

@@ -1,7 +1,7 @@
 //! Jobs as the provider `job` makes them: the image picks how their pods end (`testbed/stages.yaml`).
 
 use serde_json::Value;
-use windlass_api::analysis::AnalysisRun;
+use windlass_api::analysis::{AnalysisRun, Phase};
 use windlass_bed::{World, test, test_without_controller, until};
 
 fn job(name: &str, image: &str) -> String {
@@ -104,6 +104,39 @@ spec:
         let backup = read(world, &["job", "nightly-backup"]);
         assert_eq!(backup["metadata"]["deletionTimestamp"], Value::Null);
         assert_eq!(ending(world, "nightly-backup"), None);
+    })
+    .await;
+}
+
+#[tokio::test]
+async fn the_jobs_of_measurements_that_are_not_kept_are_deleted() {
+    test("jobs-kept", async |world| {
+        world.apply(
+            "apiVersion: argoproj.io/v1alpha1
+kind: AnalysisRun
+metadata: {name: run}
+spec:
+  measurementRetention: [{metricName: smoke, limit: 1}]
+  metrics:
+  - name: smoke
+    interval: 1s
+    count: 4
+    provider: {job: {spec: {backoffLimit: 0, template: {spec: {containers: [{name: a, image: 'check:v1'}]}}}}}
+",
+        );
+        let run = world.until_run_phase(Phase::Successful).await.status.unwrap();
+        let result = &run.metric_results[0];
+        assert_eq!((result.count, result.measurements.len()), (4, 1));
+        let kept = result.measurements[0].metadata["job-name"].clone();
+        let left = until("one Job is left", async || {
+            let jobs = read(world, &["jobs"]);
+            let names = jobs["items"].as_array().unwrap().iter();
+            let names: Vec<String> =
+                names.map(|it| it["metadata"]["name"].as_str().unwrap().to_owned()).collect();
+            (names.len() == 1).then_some(names)
+        })
+        .await;
+        assert_eq!(left, [kept]);
     })
     .await;
 }

@@ -179,6 +179,7 @@ async fn no_more_finished_runs_are_kept_than_the_limits_say() {
 async fn a_secret_is_sent_to_the_provider_and_shown_nowhere() {
     let provider = Echo::start().await;
     test("secret-arg", async |world| {
+        let controller = world.serve_metrics();
         world.kubectl(&["create", "secret", "generic", "tokens", "--from-literal=token=hunter2hunter2"]);
         let secret = "{name: token, valueFrom: {secretKeyRef: {name: tokens, key: token}}}";
         let url = format!("http://{}/echo?token={{{{args.token}}}}", provider.address);
@@ -195,9 +196,28 @@ async fn a_secret_is_sent_to_the_provider_and_shown_nowhere() {
         assert_eq!(heard.matches("hunter2hunter2").count(), 2, "in the address and in a header: {heard}");
         let run = world.until_run_phase(Phase::Error).await.status.unwrap();
         assert!(run.message.contains("/echo?token=*****"), "{}", run.message);
+        // A good value may have it too, and so may the name of a metric.
+        world.apply(&format!(
+            "apiVersion: argoproj.io/v1alpha1
+kind: AnalysisRun
+metadata: {{name: good}}
+spec:
+  args: [{secret}]
+  metrics:
+  - name: q-{{{{args.token}}}}
+    provider: {settings}
+",
+            settings = settings.replace("/echo", "/good"),
+        ));
+        let good = world.until_run_phase(Phase::Successful).await.status.unwrap();
+        let value = &good.metric_results[0].measurements[0].value;
+        assert!(value.contains("/good?token=*****"), "{value}");
+        let metrics = controller.get("/metrics");
+        assert!(metrics.contains("analysis_run_metric_phase{"), "{metrics}");
         let everything = [
             world.kubectl(&["get", "ar,rp,sts,events", "-o", "yaml"]),
             world.controller.as_ref().unwrap().logged(),
+            metrics,
         ];
         for text in everything {
             assert!(!text.contains("hunter2"), "{text}");
