@@ -131,9 +131,10 @@ impl<'a> Evaluator<'a> {
             _ if self.strict.contains(&position) => {
                 failed(position, format!("{} and {} cannot be compared here", left.kind(), right.kind()))
             }
-            (Value::List(_), Value::List(_)) | (Value::Map(_), Value::Map(_)) => {
-                self.work(position, left.weight().min(right.weight()))
-            }
+            // Of two that are not equally long nothing is looked at. Otherwise no more than all of the one that is
+            // weighed for that, and weighing is a walk, too.
+            (Value::List(one), Value::List(two)) if one.len() == two.len() => self.work(position, left.weight()),
+            (Value::Map(one), Value::Map(two)) if one.len() == two.len() => self.work(position, left.weight()),
             _ => Ok(()),
         }
     }
