@@ -6,7 +6,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use jiff::{SignedDuration, Timestamp};
 use windlass_api::analysis::{AnalysisRunSpec, AnalysisRunStatus, Measurement, Metric, MetricResult, Phase};
 
-use crate::compose::{Unfit, podless, prepare};
+use crate::compose::{Prepared, Unfit, podless, prepared};
 use crate::gauge::{About, Owner, RunIdentity};
 use crate::providers::RESOLVED_QUERY;
 use crate::rules::{Conditions, Rules};
@@ -69,7 +69,7 @@ pub struct News<'a> {
     pub asked: &'a BTreeSet<String>,
     /// Whether a measurement that takes longer, known by what its provider said of it, may be over already.
     pub over: &'a dyn Fn(&BTreeMap<String, String>) -> bool,
-    /// Why a metric cannot be asked as things are, if it cannot: there is nobody yet to ask about.
+    /// Why a metric with its arguments cannot be asked as things are, if it cannot: there is nobody yet to ask about.
     pub obstacle: &'a dyn Fn(&Metric) -> Option<String>,
     /// What keeps metrics from being asked again and again, by their names: it lies neither with them nor with their
     /// providers, and is told.
@@ -88,10 +88,8 @@ pub fn attend(
     if status.phase.is_completed() {
         return over(spec, status, answers, now);
     }
-    let podless = if run.owner == Owner::Nobody { podless(&spec.metrics) } else { Vec::new() };
-    let mut rules = match prepare(spec) {
-        Ok(rules) if podless.is_empty() => rules,
-        Ok(_) => return refuse(spec, status, &Unfit::Flaws(podless), answers, now),
+    let Prepared { metrics, mut rules } = match ready(run, spec) {
+        Ok(ready) => ready,
         Err(unfit) => return refuse(spec, status, &unfit, answers, now),
     };
     for rules in &mut rules {
@@ -118,7 +116,7 @@ pub fn attend(
             }
             return false;
         }
-        let obstacle = obstacle(&spec.metrics[*index]).filter(|_| matches!(due, Due::Measure(_)));
+        let obstacle = obstacle(&metrics[*index]).filter(|_| matches!(due, Due::Measure(_)));
         let is_clear = obstacle.is_none();
         tell(&mut status, name, obstacle.or(trouble).unwrap_or_default());
         is_clear
@@ -129,6 +127,13 @@ pub fn attend(
     });
     let ask = ask.chain(left_over(&status, answers)).collect();
     Attended { ask, status, wake, expired: false }
+}
+
+/// The metrics of a run, ready to be looked at, or why they cannot be measured.
+fn ready(run: &RunIdentity, spec: &AnalysisRunSpec) -> Result<Prepared, Unfit> {
+    let ready = prepared(spec)?;
+    let podless = if run.owner == Owner::Nobody { podless(&ready.metrics) } else { Vec::new() };
+    if podless.is_empty() { Ok(ready) } else { Err(Unfit::Flaws(podless)) }
 }
 
 /// A metric that is under way tells why it is not asked, for as long as that is so.

@@ -7,7 +7,7 @@ use jiff::{SignedDuration, Timestamp};
 use serde_json::json;
 use windlass_analysis::attend::{Answered, Attended, News, attend};
 use windlass_analysis::expression::Value;
-use windlass_analysis::gauge::{About, Answer, Measured, Owner, Reading, RunIdentity};
+use windlass_analysis::gauge::{About, Answer, Measured, Owner, Reading, RunIdentity, Subject, Whom};
 use windlass_analysis::measurement::measurement;
 use windlass_analysis::rules::Conditions;
 use windlass_api::analysis::{AnalysisRunSpec, AnalysisRunStatus, Metric, Phase};
@@ -21,6 +21,7 @@ struct Run {
     now: Timestamp,
     job_is_over: bool,
     obstacle: Option<String>,
+    whom: Whom,
     troubles: BTreeMap<String, String>,
 }
 
@@ -33,6 +34,7 @@ fn run(spec: serde_json::Value) -> Run {
         now: Timestamp::from_second(1_800_000_000).unwrap(),
         job_is_over: false,
         obstacle: None,
+        whom: Whom::Nobody,
         troubles: BTreeMap::new(),
     }
 }
@@ -49,11 +51,11 @@ impl Run {
             namespace: "data".to_owned(),
             name: "run".to_owned(),
             uid: "1-2-3".to_owned(),
-            owner: Owner::Nobody,
+            owner: if self.whom == Whom::Nobody { Owner::Nobody } else { Owner::Rollout },
         };
         let asked: BTreeSet<String> = self.open.keys().cloned().collect();
         let over = |_: &BTreeMap<String, String>| self.job_is_over;
-        let obstacle = |_: &Metric| self.obstacle.clone();
+        let obstacle = |metric: &Metric| self.obstacle.clone().or_else(|| self.whom.obstacle(metric));
         let news = News {
             answers: &self.answers,
             asked: &asked,
@@ -236,19 +238,49 @@ fn a_run_that_stands_alone_has_no_pods_to_ask_for() {
 
 #[test]
 fn a_run_that_stands_alone_does_not_find_that_nobody_is_healthy() {
-    let of = |expression: &str| {
-        let mut run = run(json!({"metrics": [{"name": "calm", "provider": {"kubernetes": {
-            "expression": expression, "object": {"apiVersion": "v1", "kind": "ConfigMap", "name": "a"},
-        }}}]}));
+    let of = |expression: &str, given: &str| {
+        let mut run = run(looking(expression, given));
         run.look();
         run.status.phase
     };
     for expression in
         ["updated.all(it, it.ready)", "pods.size() == 0", "workload == null", "stable == target"]
     {
-        assert_eq!(of(expression), Phase::Error, "{expression}");
+        assert_eq!(of(expression, ""), Phase::Error, "{expression}");
+        assert_eq!(of("{{args.check}}", expression), Phase::Error, "{expression}, given as an argument");
     }
-    assert_eq!(of("object.data.updated == 'pods'"), Phase::Running);
+    assert_eq!(of("object.data.updated == 'pods'", ""), Phase::Running);
+    assert_eq!(of("object.status.updated >= {{args.check}}", "3"), Phase::Running, "a field is no pod");
+}
+
+/// A run with an expression over the cluster, and its one argument.
+fn looking(expression: &str, given: &str) -> serde_json::Value {
+    json!({
+        "args": [{"name": "check", "value": given}],
+        "metrics": [{"name": "calm", "provider": {"kubernetes": {
+            "expression": expression, "object": {"apiVersion": "v1", "kind": "ConfigMap", "name": "a"},
+        }}}],
+    })
+}
+
+#[test]
+fn an_expression_over_updated_pods_waits_for_one_even_if_it_is_given_as_an_argument() {
+    let mut run = run(looking("{{args.check}}", "updated.all(it, it.ready)"));
+    let mut subject = Subject {
+        api_version: "apps/v1".to_owned(),
+        kind: "StatefulSet".to_owned(),
+        name: "db".to_owned(),
+        target: "db-b".to_owned(),
+        stable: "db-a".to_owned(),
+        updated: Vec::new(),
+    };
+    run.whom = Whom::Workload(subject.clone());
+    assert!(run.look().ask.is_empty());
+    let told = "metric \"calm\" looks at updated pods, and no pod is on the wanted revision yet";
+    assert_eq!(run.status.metric_results[0].message, told);
+    subject.updated.push("db-2".to_owned());
+    run.whom = Whom::Workload(subject);
+    assert_eq!(run.after(0), ["calm"]);
 }
 
 #[test]
