@@ -2,6 +2,7 @@
 //! again. Pure: whoever holds a clock and can ask calls it.
 
 use std::collections::{BTreeMap, BTreeSet};
+use std::sync::Arc;
 
 use jiff::{SignedDuration, Timestamp};
 use windlass_api::analysis::{AnalysisRunSpec, AnalysisRunStatus, Measurement, Metric, MetricResult, Phase};
@@ -57,7 +58,7 @@ pub struct Ask {
     /// What is asked for.
     pub about: About,
     /// What a value is judged by.
-    pub conditions: Conditions,
+    pub conditions: Arc<Conditions>,
 }
 
 /// What is known besides the run itself.
@@ -162,7 +163,7 @@ fn left_over(status: &AnalysisRunStatus, answers: &[Answered]) -> Vec<Ask> {
 fn end(metric: &str, number: u32, measurement: &Measurement) -> Ask {
     let about = About::Ended { metadata: measurement.metadata.clone() };
     let metric = Metric { name: metric.to_owned(), ..Metric::default() };
-    Ask { metric, number, about, conditions: Conditions::default() }
+    Ask { metric, number, about, conditions: Arc::default() }
 }
 
 /// Measurements that take longer and are over sooner than was thought.
@@ -262,7 +263,7 @@ fn take_in(rules: &[Rules], status: &mut AnalysisRunStatus, answer: &Answered) {
     count(rules, result, made);
 }
 
-fn ask_for(metric: Metric, conditions: &Conditions, status: &AnalysisRunStatus, due: Due) -> Option<Ask> {
+fn ask_for(metric: Metric, conditions: &Arc<Conditions>, status: &AnalysisRunStatus, due: Due) -> Option<Ask> {
     let result = status.metric_results.iter().find(|result| result.name == metric.name);
     let last = result.and_then(|result| result.measurements.last());
     let metadata = last.map(|last| last.metadata.clone()).unwrap_or_default();
@@ -275,7 +276,7 @@ fn ask_for(metric: Metric, conditions: &Conditions, status: &AnalysisRunStatus, 
         Due::Nothing => return None,
     };
     let number = result.map_or(0, |result| result.count + result.error);
-    Some(Ask { metric, number, about, conditions: conditions.clone() })
+    Some(Ask { metric, number, about, conditions: Arc::clone(conditions) })
 }
 
 /// The share of an interval by which the measurements of different runs are spread, so that many that began together do

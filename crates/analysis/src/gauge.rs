@@ -2,6 +2,7 @@
 //! never waits: the answer comes whenever it comes, and nobody stands in line behind a slow provider.
 
 use std::collections::BTreeMap;
+use std::sync::Arc;
 
 use jiff::Timestamp;
 use serde_json::Value as Json;
@@ -56,7 +57,7 @@ pub struct Question {
     /// What the run is about, if it is a rollout's.
     pub subject: Option<Subject>,
     /// What values are judged by.
-    pub conditions: Conditions,
+    pub conditions: Arc<Conditions>,
 }
 
 /// A metric with everything filled in.

@@ -2,6 +2,7 @@
 #![expect(clippy::unwrap_used, reason = "this is test code")]
 
 use std::collections::{BTreeMap, BTreeSet};
+use std::sync::Arc;
 
 use jiff::{SignedDuration, Timestamp};
 use serde_json::json;
@@ -16,7 +17,7 @@ use windlass_api::analysis::{AnalysisRunSpec, AnalysisRunStatus, Metric, Phase};
 struct Run {
     spec: AnalysisRunSpec,
     status: AnalysisRunStatus,
-    open: BTreeMap<String, (Timestamp, u32, Conditions)>,
+    open: BTreeMap<String, (Timestamp, u32, Arc<Conditions>)>,
     answers: Vec<Answered>,
     now: Timestamp,
     job_is_over: bool,
@@ -65,7 +66,7 @@ impl Run {
         };
         let attended = attend(&identity, &self.spec, &self.status, news, self.now);
         for ask in &attended.ask {
-            let asked = (self.now, ask.number, ask.conditions.clone());
+            let asked = (self.now, ask.number, Arc::clone(&ask.conditions));
             self.open.insert(ask.metric.name.clone(), asked);
         }
         if attended.status != self.status {

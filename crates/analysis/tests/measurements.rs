@@ -2,6 +2,7 @@
 #![expect(clippy::unwrap_used, reason = "this is test code")]
 
 use std::collections::BTreeMap;
+use std::sync::Arc;
 
 use jiff::{SignedDuration, Timestamp};
 use serde_json::json;
@@ -18,7 +19,7 @@ fn now() -> Timestamp {
     Timestamp::UNIX_EPOCH + SignedDuration::from_secs(2)
 }
 
-fn conditions(success: Option<&str>, failure: Option<&str>) -> Conditions {
+fn conditions(success: Option<&str>, failure: Option<&str>) -> Arc<Conditions> {
     let metric = Metric {
         name: "m".to_owned(),
         success_condition: success.map(ToOwned::to_owned),
@@ -53,7 +54,7 @@ fn question(provider: serde_json::Value, pods: Option<&[&str]>) -> Question {
             stable: "a".to_owned(),
             updated: pods.iter().map(|pod| (*pod).to_owned()).collect(),
         }),
-        conditions: Conditions::default(),
+        conditions: Arc::default(),
     }
 }
 

@@ -278,7 +278,7 @@ fn put(
         number,
         about,
         subject,
-        conditions: conditions.clone(),
+        conditions: Arc::clone(&conditions),
     };
     context.asked.ask(key, &identity.uid, &name, now);
     let (asked, queue, clock) = context.channel();

@@ -221,12 +221,13 @@ fn as_json(object: &DynamicObject) -> Value {
 #[cfg(test)]
 #[expect(clippy::panic, reason = "a test that cannot begin has failed")]
 mod tests {
+    use std::sync::Arc;
+
     use axum::body::Body;
     use axum::http::{Request, Response};
     use k8s_openapi::api::core::v1::{ConfigMap, Secret};
     use windlass_analysis::gauge::{About, RunIdentity};
     use windlass_analysis::providers::{Settings, read};
-    use windlass_analysis::rules::Conditions;
     use windlass_api::analysis::Metric;
 
     use super::*;
@@ -273,7 +274,7 @@ mod tests {
             number: 0,
             about: About::New,
             subject,
-            conditions: Conditions::default(),
+            conditions: Arc::default(),
         }
     }
 
