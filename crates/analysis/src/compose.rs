@@ -308,10 +308,7 @@ pub(crate) fn podless(metrics: &[Metric]) -> Vec<Flaw> {
     let flaw = |(index, metric): (usize, &Metric)| {
         let field =
             if metric.for_each_pod.is_some() { "forEachPod" } else { "provider.kubernetes.expression" };
-        Flaw {
-            field: format!("spec.metrics[{index}].{field}"),
-            what: NOBODY.to_owned(),
-        }
+        Flaw { field: format!("spec.metrics[{index}].{field}"), what: NOBODY.to_owned() }
     };
     looking.map(flaw).collect()
 }

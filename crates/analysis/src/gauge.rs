@@ -172,9 +172,7 @@ impl Whom {
             Self::Workload(subject) if looks_at == LooksAt::Updated && subject.updated.is_empty() => {
                 Some(FillError::NoPods(metric.name.clone()).to_string())
             }
-            Self::Unseen if looks_at != LooksAt::Others => {
-                Some(UNSEEN.to_owned())
-            }
+            Self::Unseen if looks_at != LooksAt::Others => Some(UNSEEN.to_owned()),
             Self::Nobody | Self::Unseen | Self::Workload(_) => None,
         }
     }

@@ -177,8 +177,7 @@ pub enum Ending {
 impl Ending {
     fn of(terminate: bool, results: &[MetricResult]) -> Self {
         // One that was ended itself has not decided: else the order in which several are ended would play a part.
-        let was_ended =
-            |it: &MetricResult| it.measurements.last().is_some_and(|last| last.message == ENDED);
+        let was_ended = |it: &MetricResult| it.measurements.last().is_some_and(|last| last.message == ENDED);
         let decides = |it: &MetricResult| {
             !it.dry_run && it.phase.is_completed() && it.phase != Phase::Successful && !was_ended(it)
         };

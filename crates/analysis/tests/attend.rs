@@ -1,6 +1,10 @@
 //! One run from its first look to its last, in the time of the test.
 #![expect(clippy::unwrap_used, reason = "this is test code")]
 
+mod attend {
+    mod ending;
+}
+
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
@@ -72,11 +76,12 @@ impl Run {
         if attended.status != self.status {
             // Asked first, then stored, then looked at again, as the controller does.
             self.status = attended.status;
-            self.answers.clear();
+            self.answers = attended.left;
             let mut again = self.look();
             again.ask.splice(0..0, attended.ask);
             return again;
         }
+        self.answers.clone_from(&attended.left);
         attended
     }
 
@@ -313,67 +318,6 @@ fn a_measurement_that_takes_longer_is_asked_after_when_its_time_comes_or_it_is_t
     run.look();
     assert_eq!(run.status.phase, Phase::Successful);
     assert_eq!(run.status.metric_results[0].measurements.len(), 1);
-}
-
-#[test]
-fn a_measurement_that_takes_longer_is_ended_with_its_run() {
-    let mut run = run(
-        json!({"metrics": [{"name": "smoke", "provider": {"job": {"spec": {"template": {"spec": {}}}}}}]}),
-    );
-    run.look();
-    let at = run.now + SignedDuration::from_secs(30);
-    run.answer("smoke", Reading::Later { at, metadata: BTreeMap::new() });
-    run.look();
-    run.spec.terminate = true;
-    assert!(matches!(run.look().ask[0].about, About::Ended { .. }));
-}
-
-#[test]
-fn a_measurement_that_was_begun_while_its_run_came_to_an_end_is_ended_too() {
-    let smoke = json!({"name": "smoke", "provider": {"job": {"spec": {"template": {"spec": {}}}}}});
-    let mut run = run(json!({"metrics": [metric("errors", &json!({})), smoke]}));
-    run.look();
-    run.answer("errors", value(0.5));
-    run.look();
-    assert_eq!(run.status.phase, Phase::Failed);
-    let metadata = BTreeMap::from([("job-name".to_owned(), "smoke.1".to_owned())]);
-    run.answer("smoke", Reading::Later { at: run.now, metadata: metadata.clone() });
-    let ask = run.look().ask;
-    assert_eq!(ask.len(), 1);
-    assert_eq!((ask[0].metric.name.as_str(), &ask[0].about), ("smoke", &About::Ended { metadata }));
-}
-
-#[test]
-fn a_measurement_that_was_begun_while_its_metric_came_to_an_end_is_ended_though_others_go_on() {
-    let smoke = |name| json!({"name": name, "provider": {"job": {"spec": {"template": {"spec": {}}}}}});
-    let mut run = run(json!({"metrics": [metric("errors", &json!({})), smoke("late"), smoke("slow")]}));
-    run.look();
-    let metadata = |name: &str| BTreeMap::from([("job-name".to_owned(), format!("{name}.1"))]);
-    let at = run.now + SignedDuration::from_secs(30);
-    run.answer("slow", Reading::Later { at, metadata: metadata("slow") });
-    run.answer("errors", value(0.5));
-    let ended = run.look().ask;
-    assert_eq!(ended.iter().map(|ask| ask.metric.name.as_str()).collect::<Vec<_>>(), ["slow"]);
-    assert_eq!(run.status.phase, Phase::Running, "the slow one is being ended");
-    run.answer("late", Reading::Later { at, metadata: metadata("late") });
-    let ended = run.look().ask;
-    assert_eq!((ended[0].metric.name.as_str(), ended.len()), ("late", 1));
-    assert_eq!(ended[0].about, About::Ended { metadata: metadata("late") });
-}
-
-#[test]
-fn a_run_that_is_edited_into_nonsense_ends_what_it_has_begun() {
-    let smoke = json!({"name": "smoke", "provider": {"job": {"spec": {"template": {"spec": {}}}}}});
-    let mut run = run(json!({"metrics": [smoke]}));
-    run.look();
-    let metadata = BTreeMap::from([("job-name".to_owned(), "smoke.1".to_owned())]);
-    run.answer("smoke", Reading::Later { at: run.now, metadata: metadata.clone() });
-    run.look();
-    run.open.clear();
-    run.spec.metrics[0].interval = Some("often".to_owned());
-    let ended = run.look().ask;
-    assert_eq!(run.status.phase, Phase::Error);
-    assert_eq!((ended.len(), &ended[0].about), (1, &About::Ended { metadata }));
 }
 
 #[test]

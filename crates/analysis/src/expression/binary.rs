@@ -138,8 +138,12 @@ impl<'a> Evaluator<'a> {
             }
             // Of two that are not equally long nothing is looked at. Otherwise no more than all of the one that is
             // weighed for that, and weighing is a walk, too.
-            (Value::List(one), Value::List(two)) if one.len() == two.len() => self.work(position, left.weight()),
-            (Value::Map(one), Value::Map(two)) if one.len() == two.len() => self.work(position, left.weight()),
+            (Value::List(one), Value::List(two)) if one.len() == two.len() => {
+                self.work(position, left.weight())
+            }
+            (Value::Map(one), Value::Map(two)) if one.len() == two.len() => {
+                self.work(position, left.weight())
+            }
             _ => Ok(()),
         }
     }
