@@ -2,11 +2,12 @@
 //! again. Pure: whoever holds a clock and can ask calls it.
 
 use std::collections::{BTreeMap, BTreeSet};
+use std::sync::Arc;
 
 use jiff::{SignedDuration, Timestamp};
 use windlass_api::analysis::{AnalysisRunSpec, AnalysisRunStatus, Measurement, Metric, MetricResult, Phase};
 
-use crate::compose::{Unfit, podless, prepare};
+use crate::compose::{Prepared, Unfit, podless, prepared};
 use crate::gauge::{About, Owner, RunIdentity};
 use crate::providers::RESOLVED_QUERY;
 use crate::rules::{Conditions, Rules};
@@ -41,6 +42,8 @@ pub struct Attended {
     pub status: AnalysisRunStatus,
     /// What is to be asked.
     pub ask: Vec<Ask>,
+    /// The answers that are not done with once the status is stored: they began what has to be ended yet.
+    pub left: Vec<Answered>,
     /// When to look again though nothing happens.
     pub wake: Option<Timestamp>,
     /// The run has been over for as long as it is to be kept.
@@ -57,7 +60,7 @@ pub struct Ask {
     /// What is asked for.
     pub about: About,
     /// What a value is judged by.
-    pub conditions: Conditions,
+    pub conditions: Arc<Conditions>,
 }
 
 /// What is known besides the run itself.
@@ -69,7 +72,7 @@ pub struct News<'a> {
     pub asked: &'a BTreeSet<String>,
     /// Whether a measurement that takes longer, known by what its provider said of it, may be over already.
     pub over: &'a dyn Fn(&BTreeMap<String, String>) -> bool,
-    /// Why a metric cannot be asked as things are, if it cannot: there is nobody yet to ask about.
+    /// Why a metric with its arguments cannot be asked as things are, if it cannot: there is nobody yet to ask about.
     pub obstacle: &'a dyn Fn(&Metric) -> Option<String>,
     /// What keeps metrics from being asked again and again, by their names: it lies neither with them nor with their
     /// providers, and is told.
@@ -86,13 +89,11 @@ pub fn attend(
 ) -> Attended {
     let mut status = status.clone();
     if status.phase.is_completed() {
-        return over(spec, status, answers, now);
+        return over(spec, status, answers, asked, now);
     }
-    let podless = if run.owner == Owner::Nobody { podless(&spec.metrics) } else { Vec::new() };
-    let mut rules = match prepare(spec) {
-        Ok(rules) if podless.is_empty() => rules,
-        Ok(_) => return refuse(spec, status, &Unfit::Flaws(podless), answers, now),
-        Err(unfit) => return refuse(spec, status, &unfit, answers, now),
+    let Prepared { metrics, mut rules } = match ready(run, spec) {
+        Ok(ready) => ready,
+        Err(unfit) => return refuse(spec, status, &unfit, answers, asked, now),
     };
     for rules in &mut rules {
         let spread = spread(&run.uid, &rules.name, rules.interval.unwrap_or_default());
@@ -104,7 +105,7 @@ pub fn attend(
     }
     settle(&rules, &mut status, spec.terminate, now);
     if status.phase.is_completed() {
-        return over(spec, status, answers, now);
+        return over(spec, status, answers, asked, now);
     }
     let (mut due, wake) = agenda(&rules, &status, spec.terminate, now);
     due.extend(early(&rules, &status, may_be_over, &due, now));
@@ -118,7 +119,7 @@ pub fn attend(
             }
             return false;
         }
-        let obstacle = obstacle(&spec.metrics[*index]).filter(|_| matches!(due, Due::Measure(_)));
+        let obstacle = obstacle(&metrics[*index]).filter(|_| matches!(due, Due::Measure(_)));
         let is_clear = obstacle.is_none();
         tell(&mut status, name, obstacle.or(trouble).unwrap_or_default());
         is_clear
@@ -127,8 +128,16 @@ pub fn attend(
         let metric = Metric { name: rules[index].name.clone(), ..spec.metrics[index].clone() };
         ask_for(metric, &rules[index].conditions, &status, due)
     });
-    let ask = ask.chain(left_over(&status, answers)).collect();
-    Attended { ask, status, wake, expired: false }
+    let left = left_over(&status, answers);
+    let ask = ask.chain(ends(&left, asked)).collect();
+    Attended { ask, left, status, wake, expired: false }
+}
+
+/// The metrics of a run, ready to be looked at, or why they cannot be measured.
+fn ready(run: &RunIdentity, spec: &AnalysisRunSpec) -> Result<Prepared, Unfit> {
+    let ready = prepared(spec)?;
+    let podless = if run.owner == Owner::Nobody { podless(&ready.metrics) } else { Vec::new() };
+    if podless.is_empty() { Ok(ready) } else { Err(Unfit::Flaws(podless)) }
 }
 
 /// A metric that is under way tells why it is not asked, for as long as that is so.
@@ -139,17 +148,26 @@ fn tell(status: &mut AnalysisRunStatus, metric: &str, message: String) {
     }
 }
 
-/// What takes longer and was begun while its metric came to its end: nobody waits for it, so it is ended.
-fn left_over(status: &AnalysisRunStatus, answers: &[Answered]) -> Vec<Ask> {
+/// What takes longer and was begun while its metric came to its end: nobody waits for it, so it is ended. It is not in the
+/// status, so the answer is kept until the next one of the metric, which says that it is ended.
+fn left_over(status: &AnalysisRunStatus, answers: &[Answered]) -> Vec<Answered> {
     let is_known = |metric: &str, metadata: &BTreeMap<String, String>| {
         let mut results = status.metric_results.iter().filter(|result| result.name == metric);
         results.any(|result| result.measurements.iter().any(|it| it.metadata == *metadata))
     };
-    let is_left = |answer: &&Answered| {
-        answer.made.finished_at.is_none() && !is_known(&answer.metric, &answer.made.metadata)
+    let is_left = |(at, answer): &(usize, &Answered)| {
+        let mut later = answers.iter().skip(at + 1);
+        answer.made.finished_at.is_none()
+            && !is_known(&answer.metric, &answer.made.metadata)
+            && !later.any(|it| it.metric == answer.metric && it.made.finished_at.is_some())
     };
-    let left = answers.iter().filter(is_left);
-    left.map(|answer| end(&answer.metric, answer.number, &answer.made)).collect()
+    answers.iter().enumerate().filter(is_left).map(|(_, answer)| answer.clone()).collect()
+}
+
+/// Ends what is left, unless that is being asked already or could not be asked a moment ago.
+fn ends(left: &[Answered], asked: &BTreeSet<String>) -> Vec<Ask> {
+    let due = left.iter().filter(|answer| !asked.contains(&answer.metric));
+    due.map(|answer| end(&answer.metric, answer.number, &answer.made)).collect()
 }
 
 /// Ends a measurement that takes longer. It is known by what its provider said of it; nothing else of the metric plays a
@@ -157,7 +175,7 @@ fn left_over(status: &AnalysisRunStatus, answers: &[Answered]) -> Vec<Ask> {
 fn end(metric: &str, number: u32, measurement: &Measurement) -> Ask {
     let about = About::Ended { metadata: measurement.metadata.clone() };
     let metric = Metric { name: metric.to_owned(), ..Metric::default() };
-    Ask { metric, number, about, conditions: Conditions::default() }
+    Ask { metric, number, about, conditions: Arc::default() }
 }
 
 /// Measurements that take longer and are over sooner than was thought.
@@ -177,11 +195,51 @@ fn early(
     rules.iter().enumerate().filter_map(is_early).collect()
 }
 
-fn over(spec: &AnalysisRunSpec, status: AnalysisRunStatus, answers: &[Answered], now: Timestamp) -> Attended {
-    let ask = left_over(&status, answers);
+/// The run is over, and its verdict stands. What it has begun and nobody waits for any more is asked to end until it has:
+/// it stands in the status meanwhile, so that whoever comes next knows of it.
+fn over(
+    spec: &AnalysisRunSpec,
+    mut status: AnalysisRunStatus,
+    answers: &[Answered],
+    asked: &BTreeSet<String>,
+    now: Timestamp,
+) -> Attended {
+    for answer in answers {
+        note_late(&mut status, answer);
+    }
+    let left = left_over(&status, answers);
+    let under_way = status.metric_results.iter().filter(|result| !asked.contains(&result.name));
+    let mut ask: Vec<Ask> = under_way
+        .filter_map(|result| {
+            let begun = result.measurements.iter().find(|it| it.finished_at.is_none())?;
+            Some(end(&result.name, result.count + result.error, begun))
+        })
+        .collect();
+    ask.extend(ends(&left, asked));
     let end = spec.ttl_strategy.as_ref().and_then(|strategy| expires(strategy, &status));
     let expired = end.is_some_and(|at| at <= now);
-    Attended { status, ask, wake: end.filter(|_| !expired), expired }
+    Attended { status, ask, left, wake: end.filter(|_| !expired), expired }
+}
+
+/// What was begun while the run came to its end, or what has become of that. It counts for nothing.
+fn note_late(status: &mut AnalysisRunStatus, answer: &Answered) {
+    let Some(result) = status.metric_results.iter_mut().find(|it| it.name == answer.metric) else { return };
+    // Of a measurement before that; see `take_in`.
+    if result.count + result.error > answer.number {
+        return;
+    }
+    let is_over = answer.made.finished_at.is_some();
+    let is_known = result.measurements.iter().any(|it| it.metadata == answer.made.metadata);
+    match result.measurements.iter_mut().find(|it| it.finished_at.is_none()) {
+        Some(begun) if is_over => {
+            *begun = Measurement { started_at: begun.started_at, ..answer.made.clone() };
+        }
+        None if !is_over && !is_known => {
+            let started_at = Some(answer.asked_at);
+            result.measurements.push(Measurement { started_at, ..answer.made.clone() });
+        }
+        Some(_) | None => {}
+    }
 }
 
 /// A run that makes no sense is over before it began, or at once if somebody has edited it.
@@ -190,6 +248,7 @@ fn refuse(
     mut status: AnalysisRunStatus,
     unfit: &Unfit,
     answers: &[Answered],
+    asked: &BTreeSet<String>,
     now: Timestamp,
 ) -> Attended {
     status.phase = Phase::Error;
@@ -199,14 +258,7 @@ fn refuse(
     };
     status.started_at.get_or_insert(now);
     status.completed_at = Some(now);
-    let under_way = status.metric_results.iter().filter_map(|result| {
-        let last = result.measurements.last().filter(|last| last.finished_at.is_none())?;
-        Some(end(&result.name, result.count + result.error, last))
-    });
-    let under_way: Vec<Ask> = under_way.collect();
-    let mut attended = over(spec, status, answers, now);
-    attended.ask.extend(under_way);
-    attended
+    over(spec, status, answers, asked, now)
 }
 
 /// The first of many sentences: they stand in a status.
@@ -257,7 +309,12 @@ fn take_in(rules: &[Rules], status: &mut AnalysisRunStatus, answer: &Answered) {
     count(rules, result, made);
 }
 
-fn ask_for(metric: Metric, conditions: &Conditions, status: &AnalysisRunStatus, due: Due) -> Option<Ask> {
+fn ask_for(
+    metric: Metric,
+    conditions: &Arc<Conditions>,
+    status: &AnalysisRunStatus,
+    due: Due,
+) -> Option<Ask> {
     let result = status.metric_results.iter().find(|result| result.name == metric.name);
     let last = result.and_then(|result| result.measurements.last());
     let metadata = last.map(|last| last.metadata.clone()).unwrap_or_default();
@@ -270,7 +327,7 @@ fn ask_for(metric: Metric, conditions: &Conditions, status: &AnalysisRunStatus, 
         Due::Nothing => return None,
     };
     let number = result.map_or(0, |result| result.count + result.error);
-    Some(Ask { metric, number, about, conditions: conditions.clone() })
+    Some(Ask { metric, number, about, conditions: Arc::clone(conditions) })
 }
 
 /// The share of an interval by which the measurements of different runs are spread, so that many that began together do

@@ -11,7 +11,7 @@ use windlass_api::rollout_plugin::RolloutAnalysis;
 use windlass_engine::{CheckPlace, Plan};
 
 use crate::arguments::{ArgumentError, HIDDEN, fill, merge, named, values};
-use crate::gauge::LooksAt;
+use crate::gauge::{LooksAt, NOBODY};
 use crate::providers;
 use crate::rules::{self, Flaw, Length, Rules};
 use crate::templates::flatten;
@@ -82,9 +82,8 @@ pub fn compose(
         measurement_retention: [whole.measurement_retention, analysis.measurement_retention.clone()].concat(),
         ..AnalysisRunSpec::default()
     };
-    let rules = prepare(&spec).map_err(|unfit| unfit.told())?;
-    // Both have one entry for each metric, in the same order.
-    let out_of_place = rules.iter().zip(&spec.metrics).filter_map(|it| misplaced(it.0, it.1, standing));
+    let Prepared { metrics, rules } = prepared(&spec).map_err(|unfit| unfit.told())?;
+    let out_of_place = rules.iter().zip(&metrics).filter_map(|it| misplaced(it.0, it.1, standing));
     let out_of_place: Vec<String> = out_of_place.collect();
     if out_of_place.is_empty() { Ok(spec) } else { Err(out_of_place) }
 }
@@ -207,9 +206,20 @@ pub fn filled(spec: &AnalysisRunSpec) -> Result<Vec<Metric>, ArgumentError> {
     spec.metrics.iter().map(|metric| fill(metric, &values)).collect()
 }
 
-/// How the metrics of a run are measured and judged, or everything that does not make sense. Secrets are not known
-/// here: what is made of them is not looked at, and no condition may hold one.
+/// How the metrics of a run are measured and judged, or everything that does not make sense.
 pub fn prepare(spec: &AnalysisRunSpec) -> Result<Vec<Rules>, Unfit> {
+    prepared(spec).map(|prepared| prepared.rules)
+}
+
+/// The metrics of a run with their arguments, and how each is measured and judged, in the same order.
+pub(crate) struct Prepared {
+    pub(crate) metrics: Vec<Metric>,
+    pub(crate) rules: Vec<Rules>,
+}
+
+/// The metrics of a run, ready to be looked at, or everything that does not make sense. Secrets are not known here: what
+/// is made of them is not looked at, and no condition may hold one.
+pub(crate) fn prepared(spec: &AnalysisRunSpec) -> Result<Prepared, Unfit> {
     if let Some(why) = &spec.unreadable {
         return Err(Unfit::Flaws(vec![Flaw { field: "spec".to_owned(), what: why.clone() }]));
     }
@@ -226,7 +236,7 @@ pub fn prepare(spec: &AnalysisRunSpec) -> Result<Vec<Rules>, Unfit> {
         flaws.extend(providers::read(&field, &metric.provider).err().into_iter().flatten());
     }
     match rules {
-        Ok(rules) if flaws.is_empty() => Ok(rules),
+        Ok(rules) if flaws.is_empty() => Ok(Prepared { metrics, rules }),
         _ => Err(Unfit::Flaws(flaws)),
     }
 }
@@ -292,16 +302,13 @@ pub fn misfits(metrics: &[Metric], arguments: &[Argument]) -> Vec<Flaw> {
 }
 
 /// A run that belongs to no rollout has no workload and no pods to look at: what is measured of nothing would look like
-/// health.
-pub fn podless(metrics: &[Metric]) -> Vec<Flaw> {
+/// health. The metrics have their arguments filled in: those may say what is looked at.
+pub(crate) fn podless(metrics: &[Metric]) -> Vec<Flaw> {
     let looking = metrics.iter().enumerate().filter(|(_, metric)| LooksAt::of(metric) != LooksAt::Others);
     let flaw = |(index, metric): (usize, &Metric)| {
         let field =
             if metric.for_each_pod.is_some() { "forEachPod" } else { "provider.kubernetes.expression" };
-        Flaw {
-            field: format!("spec.metrics[{index}].{field}"),
-            what: "the run belongs to no rollout, so there is no workload and no pod to look at".to_owned(),
-        }
+        Flaw { field: format!("spec.metrics[{index}].{field}"), what: NOBODY.to_owned() }
     };
     looking.map(flaw).collect()
 }

@@ -45,6 +45,8 @@ pub mod limits {
     pub const TEXT: usize = 64 * 1024;
     /// Parts of an expression, as in the library.
     pub const NODES: usize = 10_000;
+    /// Parts of all expressions of a run.
+    pub const NODES_TOGETHER: usize = 50_000;
     /// How deep an expression may be nested.
     pub const DEPTH: usize = 100;
     /// Steps of an evaluation. A step takes about a tenth of a microsecond, so none takes a second.
@@ -146,9 +148,9 @@ pub fn compile(text: &str) -> Result<Program, CompileError> {
     compile_within(text, &mut Budget::default())
 }
 
-/// Reads an expression whose patterns share what they may take with those of others.
-pub(crate) fn compile_within(text: &str, patterns: &mut Budget) -> Result<Program, CompileError> {
-    let written = parser::parse(text, patterns)?;
+/// Reads an expression that shares what it may take with others.
+pub(crate) fn compile_within(text: &str, budget: &mut Budget) -> Result<Program, CompileError> {
+    let written = parser::parse(text, budget)?;
     let asks_for_nan = checker::check(&written, &Nature::Unknown)?.asks_for_nan;
     let folded = fold::fold(written.clone())?;
     Ok(Program { written, folded, asks_for_nan })

@@ -2,6 +2,7 @@
 //! never waits: the answer comes whenever it comes, and nobody stands in line behind a slow provider.
 
 use std::collections::BTreeMap;
+use std::sync::Arc;
 
 use jiff::Timestamp;
 use serde_json::Value as Json;
@@ -56,7 +57,7 @@ pub struct Question {
     /// What the run is about, if it is a rollout's.
     pub subject: Option<Subject>,
     /// What values are judged by.
-    pub conditions: Conditions,
+    pub conditions: Arc<Conditions>,
 }
 
 /// A metric with everything filled in.
@@ -163,20 +164,25 @@ impl Whom {
         }
     }
 
-    /// Why a metric cannot be asked as things are, if it cannot. What is measured of nothing would look like health.
+    /// Why a metric cannot be asked as things are, if it cannot. What is measured of nothing would look like health. Its
+    /// arguments are filled in but for secrets.
     pub fn obstacle(&self, metric: &Metric) -> Option<String> {
         let looks_at = LooksAt::of(metric);
         match self {
             Self::Workload(subject) if looks_at == LooksAt::Updated && subject.updated.is_empty() => {
                 Some(FillError::NoPods(metric.name.clone()).to_string())
             }
-            Self::Unseen if looks_at != LooksAt::Others => {
-                Some("the workload of its rollout cannot be seen just now".to_owned())
-            }
+            Self::Unseen if looks_at != LooksAt::Others => Some(UNSEEN.to_owned()),
             Self::Nobody | Self::Unseen | Self::Workload(_) => None,
         }
     }
 }
+
+/// What is said of a workload that is missing, or somebody else's.
+pub const UNSEEN: &str = "the workload of its rollout cannot be seen just now";
+
+/// What is said where there is no rollout, and so nobody to look at.
+pub const NOBODY: &str = "the run belongs to no rollout, so there is no workload and no pod to look at";
 
 /// What a metric looks at, of the rollout that it is measured for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -190,8 +196,8 @@ pub enum LooksAt {
 }
 
 impl LooksAt {
-    /// What a metric looks at; its arguments may be filled in or not.
-    pub fn of(metric: &Metric) -> Self {
+    /// What a metric looks at. Its arguments are filled in: they may be all there is of an expression.
+    pub(crate) fn of(metric: &Metric) -> Self {
         if metric.for_each_pod.is_some() {
             return Self::Updated;
         }

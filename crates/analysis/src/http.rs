@@ -5,6 +5,7 @@
 mod client;
 mod reach;
 mod redirect;
+mod taken;
 
 use std::collections::BTreeMap;
 use std::sync::{Mutex, PoisonError};
@@ -18,9 +19,10 @@ use hyper_util::client::legacy::Error as ClientError;
 
 use self::client::{Body, Client, Encryption, Incoming, client, why};
 use self::redirect::{Origin, redirected};
+use self::taken::{Clock, Taken};
 use crate::gauge::Measured;
 use crate::providers::{Answer, MOST_REQUESTS, Method, Provider, Request, Setting, Step, Trust};
-use crate::rooms::{Place, Rooms};
+use crate::rooms::Rooms;
 
 /// How often an answer may lead elsewhere.
 const REDIRECTS: usize = 5;
@@ -75,36 +77,6 @@ enum Room {
     LargeOf(String),
 }
 
-/// How much one measurement has been answered, and the places that it takes when that is much.
-struct Taken<'a> {
-    rooms: &'a Rooms<Room>,
-    wait: Duration,
-    namespace: &'a str,
-    bytes: usize,
-    places: Vec<Place>,
-}
-
-impl Taken<'_> {
-    /// There is more to be read.
-    async fn more(&mut self, bytes: usize, origin: &Origin) -> Result<(), String> {
-        self.bytes += bytes;
-        if self.bytes > LARGEST {
-            return Err(format!("the answer of {origin} is larger than 1 MiB: ask for less"));
-        }
-        if self.bytes > LARGE && self.places.is_empty() {
-            let of = Room::LargeOf(self.namespace.to_owned());
-            let rooms = [(of, LARGE_AT_ONCE / 2), (Room::Large, LARGE_AT_ONCE)];
-            let places = tokio::time::timeout(self.wait, self.rooms.places(rooms)).await;
-            self.places = places.map_err(|_| {
-                format!(
-                    "the answer of {origin} is larger than 64 KiB, and many such are being read: ask for less"
-                )
-            })?;
-        }
-        Ok(())
-    }
-}
-
 impl Default for Asker {
     fn default() -> Self {
         Self::new(Limits::default())
@@ -126,9 +98,7 @@ impl Asker {
         sent: &mut Vec<String>,
     ) -> Result<Measured, String> {
         let mut answers = Vec::new();
-        let namespace = setting.namespace;
-        let (rooms, wait) = (&self.rooms, self.limits.wait);
-        let mut taken = Taken { rooms, wait, namespace, bytes: 0, places: Vec::new() };
+        let mut taken = Taken::new(&self.rooms, self.limits, setting.namespace);
         loop {
             match provider.step(setting, &answers)? {
                 Step::Done(measured) => return Ok(measured),
@@ -170,29 +140,9 @@ impl Asker {
     async fn answer(&self, request: &Request, taken: &mut Taken<'_>) -> Result<Answer, String> {
         let uri: Uri = request.url.parse().map_err(|_| "the address cannot be read".to_owned())?;
         let origin = Origin::of(&uri)?;
-        let places = self.places(&origin, taken.namespace);
-        let _places = tokio::time::timeout(self.limits.wait, places).await.map_err(|_| {
-            let wait = words_of(self.limits.wait);
-            format!(
-                "waited {wait} behind other requests, to {origin} or of the same namespace, which are slow"
-            )
-        })?;
-        let answer = tokio::time::timeout(request.timeout, self.follow(request, uri, &origin, taken)).await;
-        answer
-            .unwrap_or_else(|_| Err(format!("no answer from {origin} within {}", words_of(request.timeout))))
-    }
-
-    /// A place in every room that a request goes through.
-    async fn places(&self, origin: &Origin, namespace: &str) -> Vec<Place> {
-        let (host, namespace) = (origin.to_string(), namespace.to_owned());
-        let Limits { per_host, in_all, .. } = self.limits;
-        let rooms = [
-            (Room::HostOf(host.clone(), namespace.clone()), per_host / 2),
-            (Room::Of(namespace), in_all / 2),
-            (Room::Host(host), per_host),
-            (Room::All, in_all),
-        ];
-        self.rooms.places(rooms).await
+        taken.host(&origin).await?;
+        let clock = Clock::start(&origin, request.timeout);
+        self.follow(request, uri, &origin, taken, clock).await
     }
 
     /// The answer, wherever on the same host it is.
@@ -202,17 +152,19 @@ impl Asker {
         mut uri: Uri,
         origin: &Origin,
         taken: &mut Taken<'_>,
+        mut clock: Clock<'_>,
     ) -> Result<Answer, String> {
         reach::check(&uri, request.trust.reach)?;
         let client = self.client(origin.encryption(), &request.trust)?;
         let (mut method, mut body) = (request.method, request.body.clone());
         for _ in 0..=REDIRECTS {
             let message = message(request, method, &uri, body.as_deref())?;
-            let response = client.request(message).await.map_err(|error| unreachable(origin, &error))?;
+            let response = clock.run(client.request(message)).await?;
+            let response = response.map_err(|error| unreachable(origin, &error))?;
             let status = response.status().as_u16();
             let location = response.headers().get(LOCATION).and_then(|to| to.to_str().ok());
             let Some(location) = location.filter(|_| matches!(status, 301 | 302 | 303 | 307 | 308)) else {
-                return received(response, origin, taken).await;
+                return received(response, origin, taken, &mut clock).await;
             };
             uri = redirected(&uri, location)?;
             let other = Origin::of(&uri)?;
@@ -284,13 +236,14 @@ async fn received(
     response: Response<Incoming>,
     origin: &Origin,
     taken: &mut Taken<'_>,
+    clock: &mut Clock<'_>,
 ) -> Result<Answer, String> {
     let status = response.status().as_u16();
     let (mut incoming, mut body) = (response.into_body(), Vec::new());
-    while let Some(frame) = incoming.frame().await {
+    while let Some(frame) = clock.run(incoming.frame()).await? {
         let frame = frame.map_err(|error| format!("the answer of {origin} broke off: {}", why(&error)))?;
         let Some(data) = frame.data_ref() else { continue };
-        taken.more(data.len(), origin).await?;
+        taken.more(data.len(), clock).await?;
         body.extend_from_slice(data);
     }
     Ok(Answer { status, body })
@@ -302,8 +255,4 @@ fn unreachable(origin: &Origin, error: &ClientError) -> String {
     } else {
         format!("no answer from {origin}: {}", why(error))
     }
-}
-
-fn words_of(time: Duration) -> String {
-    if time.subsec_millis() == 0 { format!("{}s", time.as_secs()) } else { format!("{}ms", time.as_millis()) }
 }

@@ -10,11 +10,16 @@ use crate::expression::to_base64;
 pub(crate) const CUT: char = '…';
 /// How much of a long secret is enough to know it by. What follows is hidden as far as it is the secret's.
 const HEAD: usize = 32;
+/// How deep texts are looked for within texts: a page that quotes JSON is a text of the JSON in which the values of several
+/// pods stand.
+const NESTED: usize = 3;
+/// How much of a secret is looked for there: far more than is kept of what is nested. Each level makes it longer.
+const LONG: usize = 64 * 1024;
 /// How much of a secret may be seen where a text was cut in the middle of it.
 const SEEN: usize = 1;
 
-/// Replaces secrets by `*****`, also where they are written in another way: without the spaces around them, escaped, in
-/// an address, or in base64; and where only their beginning is left, because a text was cut there (`…`). A measured
+/// Replaces secrets by `*****`, also where they are written in another way: without the spaces around them, escaped, even
+/// several times over, in an address, or in base64; and where only their beginning is left, because a text was cut there (`…`). A measured
 /// number is a text here too: one that contains a secret's digits shows stars. However many secrets there are and however
 /// long they are, that takes about as long as the text is.
 #[derive(Clone, Default, PartialEq, Eq)]
@@ -127,26 +132,44 @@ fn head(text: &[u8]) -> &[u8] {
 }
 
 /// A secret as it may be written somewhere.
-fn spellings(secret: &str) -> Vec<String> {
+fn spellings(secret: &str) -> BTreeSet<String> {
     let trimmed = secret.trim();
-    // What stands between the quotes.
-    let inner = |quoted: String| quoted.get(1..quoted.len().saturating_sub(1)).unwrap_or_default().to_owned();
-    let json = inner(serde_json::Value::from(trimmed).to_string());
     let in_an_address: String = form_urlencoded::byte_serialize(trimmed.as_bytes()).collect();
-    vec![
+    let mut all = BTreeSet::from([
         secret.to_owned(),
         trimmed.to_owned(),
-        // As answers are quoted.
-        trimmed.split_whitespace().collect::<Vec<_>>().join(" "),
-        inner(format!("{trimmed:?}")),
-        // Go writes these three so, even where nobody reads them as HTML.
-        json.replace('&', "\\u0026").replace('<', "\\u003c").replace('>', "\\u003e"),
-        json,
         in_an_address.replace('+', "%20"),
         in_an_address,
         to_base64(secret),
         to_base64(trimmed),
-    ]
+    ]);
+    all.extend(escaped(trimmed));
+    let mut texts = BTreeSet::from([
+        start(trimmed).to_owned(),
+        // As answers are quoted.
+        start(trimmed).split_whitespace().collect::<Vec<_>>().join(" "),
+    ]);
+    for _ in 0..NESTED {
+        let within: BTreeSet<String> = texts.iter().flat_map(|text| escaped(text)).collect();
+        all.append(&mut std::mem::replace(&mut texts, within));
+    }
+    all.append(&mut texts);
+    all
+}
+
+/// A text as it stands between the quotes of another one.
+fn escaped(text: &str) -> [String; 3] {
+    let inner = |quoted: String| quoted.get(1..quoted.len().saturating_sub(1)).unwrap_or_default().to_owned();
+    let json = inner(serde_json::Value::from(text).to_string());
+    // Go writes these three so, even where nobody reads them as HTML.
+    let in_go = json.replace('&', "\\u0026").replace('<', "\\u003c").replace('>', "\\u003e");
+    [inner(format!("{text:?}")), in_go, json]
+}
+
+/// As much of a secret as is looked for in texts within texts.
+fn start(secret: &str) -> &str {
+    let end = secret.char_indices().nth(LONG);
+    end.and_then(|(end, _)| secret.get(..end)).unwrap_or(secret)
 }
 
 #[cfg(test)]
@@ -180,6 +203,20 @@ mod tests {
         ];
         for (text, wanted) in rows {
             assert_eq!(redactor.text(text), wanted);
+        }
+    }
+
+    #[test]
+    fn a_secret_is_hidden_in_a_text_within_a_text_within_a_text() {
+        let redactor = Redactor::new(["pa\"ss\\wo<rd", "1\u{7}2"]);
+        let quoted = |text: &str| serde_json::Value::from(text).to_string();
+        for secret in ["pa\"ss\\wo<rd", "1\u{7}2"] {
+            let json = quoted(secret);
+            assert_eq!(redactor.text(&json), "\"*****\"");
+            assert_eq!(redactor.text(&quoted(&json)), "\"\\\"*****\\\"\"");
+            assert_eq!(redactor.text(&quoted(&quoted(&json))), quoted(&quoted("\"*****\"")));
+            assert_eq!(redactor.text(&quoted(&format!("{secret:?}"))), quoted("\"*****\""));
+            assert_eq!(redactor.text(&format!("{json:?}")), quoted("\"*****\""));
         }
     }
 

@@ -3,6 +3,7 @@
 
 use std::borrow::Cow;
 use std::collections::BTreeSet;
+use std::sync::Arc;
 
 use jiff::SignedDuration;
 use k8s_openapi::apimachinery::pkg::util::intstr::IntOrString;
@@ -38,8 +39,8 @@ pub struct Rules {
     pub initial_delay: SignedDuration,
     /// How many measurements are made.
     pub length: Length,
-    /// What a value is judged by.
-    pub conditions: Conditions,
+    /// What a value is judged by. Compiled it may be large, and every open question has it: they share one.
+    pub conditions: Arc<Conditions>,
     /// How many bad values are borne; none: any number.
     pub failure_limit: Option<u32>,
     /// How many values that are neither good nor bad are borne.
@@ -117,7 +118,7 @@ pub fn read(
     dry_run: &[DryRun],
     retention: &[MeasurementRetention],
 ) -> Result<Vec<Rules>, Vec<Flaw>> {
-    let mut reader = Reader { flaws: Vec::new(), patterns: Budget::default() };
+    let mut reader = Reader { flaws: Vec::new(), budget: Budget::default() };
     if metrics.is_empty() {
         reader.flaw("spec.metrics", "no metrics: name at least one".to_owned());
     }
@@ -141,8 +142,8 @@ pub fn read(
 /// Collects what does not make sense, so that all of it is told at once.
 struct Reader {
     flaws: Vec<Flaw>,
-    /// Patterns take far more than their texts: those of a run share what one expression may take.
-    patterns: Budget,
+    /// Conditions take far more than their texts once they are compiled: those of a run share this.
+    budget: Budget,
 }
 
 impl Reader {
@@ -197,7 +198,7 @@ impl Reader {
                 (None, None) => Length::Count(1),
                 (None, Some(_)) => Length::Endless,
             },
-            conditions: Conditions {
+            conditions: Arc::new(Conditions {
                 success: self.condition(
                     &field("successCondition"),
                     metric,
@@ -208,7 +209,7 @@ impl Reader {
                     metric,
                     metric.failure_condition.as_deref(),
                 ),
-            },
+            }),
             failure_limit: u32::try_from(failure_limit).ok(),
             inconclusive_limit: u32::try_from(inconclusive_limit).unwrap_or_default(),
             consecutive_error_limit: consecutive_error_limit
@@ -258,7 +259,7 @@ impl Reader {
             Ok(text.to_owned())
         };
         let compiled = filled.and_then(|filled| {
-            expression::compile_within(&filled, &mut self.patterns)
+            expression::compile_within(&filled, &mut self.budget)
                 .map_err(|error| format!("{text:?} is no condition: {error}"))
         });
         match compiled {
@@ -301,7 +302,7 @@ impl Reader {
 
     /// The metrics whose names a pattern matches somewhere; at least one must be.
     fn matching<'a>(&mut self, field: &str, pattern: &str, rules: &'a mut [Rules]) -> Vec<&'a mut Rules> {
-        let known = match Pattern::passing(pattern, &mut self.patterns) {
+        let known = match Pattern::passing(pattern, &mut self.budget) {
             Ok(known) => known,
             Err(reason) => {
                 self.flaw(field, format!("{reason}; .* means every metric"));

@@ -176,8 +176,11 @@ pub enum Ending {
 
 impl Ending {
     fn of(terminate: bool, results: &[MetricResult]) -> Self {
-        let decides =
-            |it: &MetricResult| !it.dry_run && it.phase.is_completed() && it.phase != Phase::Successful;
+        // One that was ended itself has not decided: else the order in which several are ended would play a part.
+        let was_ended = |it: &MetricResult| it.measurements.last().is_some_and(|last| last.message == ENDED);
+        let decides = |it: &MetricResult| {
+            !it.dry_run && it.phase.is_completed() && it.phase != Phase::Successful && !was_ended(it)
+        };
         match (results.iter().any(decides), terminate) {
             (true, _) => Self::Decided,
             (false, true) => Self::Asked,

@@ -1,13 +1,18 @@
 //! One run from its first look to its last, in the time of the test.
 #![expect(clippy::unwrap_used, reason = "this is test code")]
 
+mod attend {
+    mod ending;
+}
+
 use std::collections::{BTreeMap, BTreeSet};
+use std::sync::Arc;
 
 use jiff::{SignedDuration, Timestamp};
 use serde_json::json;
 use windlass_analysis::attend::{Answered, Attended, News, attend};
 use windlass_analysis::expression::Value;
-use windlass_analysis::gauge::{About, Answer, Measured, Owner, Reading, RunIdentity};
+use windlass_analysis::gauge::{About, Answer, Measured, Owner, Reading, RunIdentity, Subject, Whom};
 use windlass_analysis::measurement::measurement;
 use windlass_analysis::rules::Conditions;
 use windlass_api::analysis::{AnalysisRunSpec, AnalysisRunStatus, Metric, Phase};
@@ -16,11 +21,12 @@ use windlass_api::analysis::{AnalysisRunSpec, AnalysisRunStatus, Metric, Phase};
 struct Run {
     spec: AnalysisRunSpec,
     status: AnalysisRunStatus,
-    open: BTreeMap<String, (Timestamp, u32, Conditions)>,
+    open: BTreeMap<String, (Timestamp, u32, Arc<Conditions>)>,
     answers: Vec<Answered>,
     now: Timestamp,
     job_is_over: bool,
     obstacle: Option<String>,
+    whom: Whom,
     troubles: BTreeMap<String, String>,
 }
 
@@ -33,6 +39,7 @@ fn run(spec: serde_json::Value) -> Run {
         now: Timestamp::from_second(1_800_000_000).unwrap(),
         job_is_over: false,
         obstacle: None,
+        whom: Whom::Nobody,
         troubles: BTreeMap::new(),
     }
 }
@@ -49,11 +56,11 @@ impl Run {
             namespace: "data".to_owned(),
             name: "run".to_owned(),
             uid: "1-2-3".to_owned(),
-            owner: Owner::Nobody,
+            owner: if self.whom == Whom::Nobody { Owner::Nobody } else { Owner::Rollout },
         };
         let asked: BTreeSet<String> = self.open.keys().cloned().collect();
         let over = |_: &BTreeMap<String, String>| self.job_is_over;
-        let obstacle = |_: &Metric| self.obstacle.clone();
+        let obstacle = |metric: &Metric| self.obstacle.clone().or_else(|| self.whom.obstacle(metric));
         let news = News {
             answers: &self.answers,
             asked: &asked,
@@ -63,17 +70,18 @@ impl Run {
         };
         let attended = attend(&identity, &self.spec, &self.status, news, self.now);
         for ask in &attended.ask {
-            let asked = (self.now, ask.number, ask.conditions.clone());
+            let asked = (self.now, ask.number, Arc::clone(&ask.conditions));
             self.open.insert(ask.metric.name.clone(), asked);
         }
         if attended.status != self.status {
             // Asked first, then stored, then looked at again, as the controller does.
             self.status = attended.status;
-            self.answers.clear();
+            self.answers = attended.left;
             let mut again = self.look();
             again.ask.splice(0..0, attended.ask);
             return again;
         }
+        self.answers.clone_from(&attended.left);
         attended
     }
 
@@ -236,19 +244,49 @@ fn a_run_that_stands_alone_has_no_pods_to_ask_for() {
 
 #[test]
 fn a_run_that_stands_alone_does_not_find_that_nobody_is_healthy() {
-    let of = |expression: &str| {
-        let mut run = run(json!({"metrics": [{"name": "calm", "provider": {"kubernetes": {
-            "expression": expression, "object": {"apiVersion": "v1", "kind": "ConfigMap", "name": "a"},
-        }}}]}));
+    let of = |expression: &str, given: &str| {
+        let mut run = run(looking(expression, given));
         run.look();
         run.status.phase
     };
     for expression in
         ["updated.all(it, it.ready)", "pods.size() == 0", "workload == null", "stable == target"]
     {
-        assert_eq!(of(expression), Phase::Error, "{expression}");
+        assert_eq!(of(expression, ""), Phase::Error, "{expression}");
+        assert_eq!(of("{{args.check}}", expression), Phase::Error, "{expression}, given as an argument");
     }
-    assert_eq!(of("object.data.updated == 'pods'"), Phase::Running);
+    assert_eq!(of("object.data.updated == 'pods'", ""), Phase::Running);
+    assert_eq!(of("object.status.updated >= {{args.check}}", "3"), Phase::Running, "a field is no pod");
+}
+
+/// A run with an expression over the cluster, and its one argument.
+fn looking(expression: &str, given: &str) -> serde_json::Value {
+    json!({
+        "args": [{"name": "check", "value": given}],
+        "metrics": [{"name": "calm", "provider": {"kubernetes": {
+            "expression": expression, "object": {"apiVersion": "v1", "kind": "ConfigMap", "name": "a"},
+        }}}],
+    })
+}
+
+#[test]
+fn an_expression_over_updated_pods_waits_for_one_even_if_it_is_given_as_an_argument() {
+    let mut run = run(looking("{{args.check}}", "updated.all(it, it.ready)"));
+    let mut subject = Subject {
+        api_version: "apps/v1".to_owned(),
+        kind: "StatefulSet".to_owned(),
+        name: "db".to_owned(),
+        target: "db-b".to_owned(),
+        stable: "db-a".to_owned(),
+        updated: Vec::new(),
+    };
+    run.whom = Whom::Workload(subject.clone());
+    assert!(run.look().ask.is_empty());
+    let told = "metric \"calm\" looks at updated pods, and no pod is on the wanted revision yet";
+    assert_eq!(run.status.metric_results[0].message, told);
+    subject.updated.push("db-2".to_owned());
+    run.whom = Whom::Workload(subject);
+    assert_eq!(run.after(0), ["calm"]);
 }
 
 #[test]
@@ -280,67 +318,6 @@ fn a_measurement_that_takes_longer_is_asked_after_when_its_time_comes_or_it_is_t
     run.look();
     assert_eq!(run.status.phase, Phase::Successful);
     assert_eq!(run.status.metric_results[0].measurements.len(), 1);
-}
-
-#[test]
-fn a_measurement_that_takes_longer_is_ended_with_its_run() {
-    let mut run = run(
-        json!({"metrics": [{"name": "smoke", "provider": {"job": {"spec": {"template": {"spec": {}}}}}}]}),
-    );
-    run.look();
-    let at = run.now + SignedDuration::from_secs(30);
-    run.answer("smoke", Reading::Later { at, metadata: BTreeMap::new() });
-    run.look();
-    run.spec.terminate = true;
-    assert!(matches!(run.look().ask[0].about, About::Ended { .. }));
-}
-
-#[test]
-fn a_measurement_that_was_begun_while_its_run_came_to_an_end_is_ended_too() {
-    let smoke = json!({"name": "smoke", "provider": {"job": {"spec": {"template": {"spec": {}}}}}});
-    let mut run = run(json!({"metrics": [metric("errors", &json!({})), smoke]}));
-    run.look();
-    run.answer("errors", value(0.5));
-    run.look();
-    assert_eq!(run.status.phase, Phase::Failed);
-    let metadata = BTreeMap::from([("job-name".to_owned(), "smoke.1".to_owned())]);
-    run.answer("smoke", Reading::Later { at: run.now, metadata: metadata.clone() });
-    let ask = run.look().ask;
-    assert_eq!(ask.len(), 1);
-    assert_eq!((ask[0].metric.name.as_str(), &ask[0].about), ("smoke", &About::Ended { metadata }));
-}
-
-#[test]
-fn a_measurement_that_was_begun_while_its_metric_came_to_an_end_is_ended_though_others_go_on() {
-    let smoke = |name| json!({"name": name, "provider": {"job": {"spec": {"template": {"spec": {}}}}}});
-    let mut run = run(json!({"metrics": [metric("errors", &json!({})), smoke("late"), smoke("slow")]}));
-    run.look();
-    let metadata = |name: &str| BTreeMap::from([("job-name".to_owned(), format!("{name}.1"))]);
-    let at = run.now + SignedDuration::from_secs(30);
-    run.answer("slow", Reading::Later { at, metadata: metadata("slow") });
-    run.answer("errors", value(0.5));
-    let ended = run.look().ask;
-    assert_eq!(ended.iter().map(|ask| ask.metric.name.as_str()).collect::<Vec<_>>(), ["slow"]);
-    assert_eq!(run.status.phase, Phase::Running, "the slow one is being ended");
-    run.answer("late", Reading::Later { at, metadata: metadata("late") });
-    let ended = run.look().ask;
-    assert_eq!((ended[0].metric.name.as_str(), ended.len()), ("late", 1));
-    assert_eq!(ended[0].about, About::Ended { metadata: metadata("late") });
-}
-
-#[test]
-fn a_run_that_is_edited_into_nonsense_ends_what_it_has_begun() {
-    let smoke = json!({"name": "smoke", "provider": {"job": {"spec": {"template": {"spec": {}}}}}});
-    let mut run = run(json!({"metrics": [smoke]}));
-    run.look();
-    let metadata = BTreeMap::from([("job-name".to_owned(), "smoke.1".to_owned())]);
-    run.answer("smoke", Reading::Later { at: run.now, metadata: metadata.clone() });
-    run.look();
-    run.open.clear();
-    run.spec.metrics[0].interval = Some("often".to_owned());
-    let ended = run.look().ask;
-    assert_eq!(run.status.phase, Phase::Error);
-    assert_eq!((ended.len(), &ended[0].about), (1, &About::Ended { metadata }));
 }
 
 #[test]

@@ -204,3 +204,21 @@ fn a_metric_for_each_pod_has_pods_to_ask_for_wherever_a_step_waits_for_it() {
     assert_eq!(before_any, [told]);
     assert!(at(AT_STEP).is_ok() && at(Standing::BesideSteps).is_ok());
 }
+
+#[test]
+fn an_expression_over_updated_pods_has_some_to_look_at_even_if_it_is_given_as_an_argument() {
+    let template = json!({
+        "args": [{"name": "check"}],
+        "metrics": [{"name": "ready", "provider": {"kubernetes": {"expression": "{{args.check}}"}}}],
+    });
+    let known = templates(&[("ready", template)]);
+    let given = |check: &str, standing| {
+        let args = json!([{"name": "check", "value": check}]);
+        composed(json!({"templates": [{"templateName": "ready"}], "args": args}), &known, standing)
+    };
+    let before_any = Standing::AtStep { has_pods: false };
+    let told = given("updated.all(it, it.ready)", before_any).unwrap_err();
+    assert!(told[0].contains("looks at updated pods, and there are none at this step"), "{told:?}");
+    assert!(given("updated.all(it, it.ready)", AT_STEP).is_ok());
+    assert!(given("workload.status.updated == 3", before_any).is_ok(), "a field is no pod");
+}

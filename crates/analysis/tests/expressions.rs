@@ -264,7 +264,11 @@ fn random_sentences_mean_the_same_to_the_library() {
 }
 
 fn value(text: &str) -> Result<Value, String> {
-    let environment = Environment { result: Value::Nil, now: answer::NOW.parse().unwrap() };
+    value_of(text, Value::Nil)
+}
+
+fn value_of(text: &str, result: Value) -> Result<Value, String> {
+    let environment = Environment { result, now: answer::NOW.parse().unwrap() };
     let program = compile(text).map_err(|error| error.to_string())?;
     program.run(&environment).map_err(|error| error.to_string())
 }

@@ -2,6 +2,7 @@
 #![expect(clippy::unwrap_used, reason = "this is test code")]
 
 use std::collections::BTreeMap;
+use std::sync::Arc;
 
 use jiff::{SignedDuration, Timestamp};
 use serde_json::json;
@@ -18,7 +19,7 @@ fn now() -> Timestamp {
     Timestamp::UNIX_EPOCH + SignedDuration::from_secs(2)
 }
 
-fn conditions(success: Option<&str>, failure: Option<&str>) -> Conditions {
+fn conditions(success: Option<&str>, failure: Option<&str>) -> Arc<Conditions> {
     let metric = Metric {
         name: "m".to_owned(),
         success_condition: success.map(ToOwned::to_owned),
@@ -53,7 +54,7 @@ fn question(provider: serde_json::Value, pods: Option<&[&str]>) -> Question {
             stable: "a".to_owned(),
             updated: pods.iter().map(|pod| (*pod).to_owned()).collect(),
         }),
-        conditions: Conditions::default(),
+        conditions: Arc::default(),
     }
 }
 
@@ -337,5 +338,31 @@ fn what_a_provider_needs_to_know_its_measurement_again_stays_as_it_is() {
         let made = measurement(answer, &Conditions::default(), now()).unwrap();
         assert_eq!(made.metadata, needed);
         assert!(!made.message.contains("postgres"), "{}", made.message);
+    }
+}
+
+#[test]
+fn of_a_page_that_repeats_a_secret_nothing_is_seen_of_it_for_several_pods_either() {
+    let secret = r#"pa"ss\xyz<rd"#;
+    let in_json = serde_json::Value::from(secret).to_string();
+    let pages = [
+        format!("user=admin password={secret} "),
+        format!("{{\"user\":\"admin\",\"password\":{in_json}}} "),
+        // It is cut in the middle of the secret.
+        format!("{}password={secret} ", ".".repeat(1024 - 8 - "password=".len())),
+    ];
+    for page in pages {
+        let page = page + &"# HELP lag\nlag 1\n".repeat(400);
+        for length in [page.len(), 900] {
+            let value = Value::Text(page[..length].to_owned());
+            let below_5 = conditions(Some("len(result) < 5"), None);
+            let of = BTreeMap::from([("db-0".to_owned(), judged("db-0", Ok(value), &below_5))]);
+            let answer = Answer { reading: Reading::PerPod(of), secrets: Redactor::new([secret]) };
+            let made = measurement(answer, &below_5, now()).unwrap();
+            for shown in [&made.value, &made.message] {
+                assert!(!shown.contains("pa\\") && !shown.contains("xyz"), "{shown:.100}");
+                assert!(length < 1000 || shown.contains("*****"), "{shown:.100}");
+            }
+        }
     }
 }

@@ -186,3 +186,20 @@ fn however_many_patterns_there_are_reading_them_takes_no_time_and_little_room() 
     assert!(rules::read(&many[..100], &[], &[]).is_ok());
     assert!(started.elapsed() < std::time::Duration::from_secs(10), "{:?}", started.elapsed());
 }
+
+#[test]
+fn the_conditions_of_a_run_have_only_so_many_parts_together() {
+    let of = |metrics: usize, parts: usize| {
+        let condition = format!("result in [{}true]", "nil, ".repeat(parts));
+        let metric = |number: usize| Metric {
+            name: format!("m{number}"),
+            failure_condition: Some(condition.clone()),
+            ..Metric::default()
+        };
+        rules::read(&(0..metrics).map(metric).collect::<Vec<_>>(), &[], &[])
+    };
+    assert!(of(500, 20).is_ok());
+    let told = of(50, 5_000).unwrap_err();
+    assert!(told[0].field.starts_with("spec.metrics[9].failureCondition"), "{}", told[0]);
+    assert!(told[0].what.contains("have more than 50000 parts together: use shorter ones"), "{}", told[0]);
+}

@@ -220,6 +220,26 @@ fn a_run_is_concluded_as_the_table_says() {
     }
 }
 
+/// Two Jobs are under way when somebody ends their run; they are ended one after the other.
+#[test]
+fn it_does_not_matter_which_of_the_measurements_that_are_ended_is_ended_first() {
+    let metrics = [metric("m0", "").0, metric("m1", "").0, metric("m2", "interval").0];
+    let rules = read(&metrics, &[]);
+    for order in [[0, 1], [1, 0]] {
+        let results = rules.iter().zip(["r", "r", "S"]).map(|(rules, history)| measured(rules, history));
+        let mut status =
+            AnalysisRunStatus { metric_results: results.collect(), ..AnalysisRunStatus::default() };
+        for index in order {
+            assert!(!status.phase.is_completed(), "{order:?}");
+            let ended = Measurement { started_at: measurement('r', 1).started_at, ..measurement('T', 9) };
+            verdict::count(&rules[index], &mut status.metric_results[index], ended);
+            verdict::settle(&rules, &mut status, true, NOW);
+        }
+        let phases: Vec<Phase> = status.metric_results.iter().map(|it| it.phase).collect();
+        assert_eq!(phases, [Phase::Inconclusive, Phase::Inconclusive, Phase::Successful], "{order:?}");
+    }
+}
+
 #[test]
 fn a_result_whose_metric_is_gone_from_the_run_holds_nothing_up() {
     let (metric, _) = metric("m", "");

@@ -122,7 +122,7 @@ async fn look_once(context: &Context, key: &Key, run: &Arc<AnalysisRun>) -> Resu
     let obstacle = |metric: &Metric| whom.obstacle(metric);
     let news =
         News { answers: &answers, asked: &busy, over: &over, obstacle: &obstacle, troubles: &troubles };
-    let Attended { status, ask, wake, expired } = attend(&identity, &run.spec, &before, news, now);
+    let Attended { status, ask, left, wake, expired } = attend(&identity, &run.spec, &before, news, now);
     if expired {
         tracing::info!(namespace = key.namespace, run = key.name, "its time is over: deleted");
         context.writer.delete_run(run).await?;
@@ -134,6 +134,9 @@ async fn look_once(context: &Context, key: &Key, run: &Arc<AnalysisRun>) -> Resu
     for it in ask {
         put(context, key, &identity, run, whom.as_subject().cloned(), it, now);
     }
+    // What has begun something that has to be ended yet is remembered until that is done.
+    let is_done = |answer: &Answered| !left.iter().any(|left| left.is(answer));
+    let done: Vec<Answered> = answers.iter().filter(|answer| is_done(answer)).cloned().collect();
     let settled = began.checked_add(SETTLE).unwrap_or(now);
     let says_only_that_it_began = stored.started_at.is_none() && has_only_begun(&status);
     if says_only_that_it_began && settled > now {
@@ -143,10 +146,10 @@ async fn look_once(context: &Context, key: &Key, run: &Arc<AnalysisRun>) -> Resu
     if run.status.as_ref() != Some(&status) {
         let _place = context.room.acquire().await;
         store(context, &identity, run, &stored, status, now).await?;
-        context.asked.stored(key, &answers);
+        context.asked.stored(key, &done);
         return Ok(Looked::Wrote);
     }
-    context.asked.stored(key, &answers);
+    context.asked.stored(key, &done);
     let wake = wake.map(|at| instant(now, at));
     Ok(Looked::Until(wake.into_iter().chain(rested).min()))
 }
@@ -278,7 +281,7 @@ fn put(
         number,
         about,
         subject,
-        conditions: conditions.clone(),
+        conditions: Arc::clone(&conditions),
     };
     context.asked.ask(key, &identity.uid, &name, now);
     let (asked, queue, clock) = context.channel();

@@ -194,7 +194,7 @@ mod tests {
         let (namespace, name, uid) = ("data".to_owned(), "run".to_owned(), UID.to_owned());
         let run = RunIdentity { namespace, name, uid, ..RunIdentity::default() };
         let (metric, arguments) = (windlass_api::analysis::Metric::default(), Vec::new());
-        let conditions = windlass_analysis::rules::Conditions::default();
+        let conditions = std::sync::Arc::default();
         Question { run, metric, arguments, number: 0, about: About::New, subject: None, conditions }
     }
 

@@ -11,7 +11,7 @@ use kube::core::GroupVersionKind;
 use kube::discovery::{Scope, pinned_kind};
 use kube::{Api, Client, ResourceExt};
 use serde_json::{Value, json};
-use windlass_analysis::gauge::{Question, Reading, Subject};
+use windlass_analysis::gauge::{FillError, LooksAt, NOBODY, Owner, Question, Reading, Subject, UNSEEN};
 use windlass_analysis::providers::kubernetes::{Facts, Kubernetes, NO_SECRET, ObjectWanted};
 use windlass_analysis::rooms::Rooms;
 
@@ -81,6 +81,7 @@ pub(crate) async fn evaluate(
         Trouble::Passing(why) | Trouble::Lasting(why) => Trouble::Lasting(why),
     };
     let namespace = &question.run.namespace;
+    somebody(question, expression.looks_at())?;
     let object = match expression.object() {
         Some(wanted) => {
             wanted.check(namespace)?;
@@ -101,6 +102,10 @@ pub(crate) async fn evaluate(
             == Some(target)
     };
     let updated: Vec<Value> = pods.iter().filter(is_updated).cloned().collect();
+    if expression.looks_at() == LooksAt::Updated && updated.is_empty() {
+        // The last one has gone since the caches told of it.
+        return Err(Trouble::Passing(FillError::NoPods(question.metric.name.clone()).to_string()));
+    }
     let (target, stable) = (target.to_owned(), subject.map(|it| it.stable.clone()).unwrap_or_default());
     // It may take a second or two at its limit: nobody else waits for that.
     let rooms = [(Some(namespace.clone()), AT_ONCE / 2), (None, AT_ONCE)];
@@ -124,6 +129,17 @@ pub(crate) async fn evaluate(
     let measured =
         evaluated.await.map_err(|error| format!("the expression could not be evaluated: {error}"))?;
     Ok(Reading::Value(measured?))
+}
+
+/// An expression over the workload or its pods has one to look at: what is measured of nothing would look like health.
+/// Most often that is known before anybody is asked, but not where the expression comes from a Secret.
+fn somebody(question: &Question, looks_at: LooksAt) -> Result<(), Trouble> {
+    match (&question.subject, question.run.owner) {
+        (Some(_), _) => Ok(()),
+        (None, _) if looks_at == LooksAt::Others => Ok(()),
+        (None, Owner::Rollout) => Err(Trouble::Passing(UNSEEN.to_owned())),
+        (None, Owner::Nobody) => Err(Trouble::Lasting(NOBODY.to_owned())),
+    }
 }
 
 /// The workload and, where they are needed, its pods.
@@ -203,8 +219,16 @@ fn as_json(object: &DynamicObject) -> Value {
 }
 
 #[cfg(test)]
+#[expect(clippy::panic, reason = "a test that cannot begin has failed")]
 mod tests {
+    use std::sync::Arc;
+
+    use axum::body::Body;
+    use axum::http::{Request, Response};
     use k8s_openapi::api::core::v1::{ConfigMap, Secret};
+    use windlass_analysis::gauge::{About, RunIdentity};
+    use windlass_analysis::providers::{Settings, read};
+    use windlass_api::analysis::Metric;
 
     use super::*;
 
@@ -212,5 +236,84 @@ mod tests {
     fn what_the_server_says_is_a_secret_is_not_read() {
         assert_eq!(may_be_shown(&ApiResource::erase::<Secret>(&())), Err(NO_SECRET.to_owned()));
         assert_eq!(may_be_shown(&ApiResource::erase::<ConfigMap>(&())), Ok(()));
+    }
+
+    /// A server with a workload that has one pod, on the former revision.
+    fn server() -> Client {
+        let answer = |request: Request<kube::client::Body>| async move {
+            let found = match request.uri().path() {
+                "/apis/apps/v1" => json!({
+                    "kind": "APIResourceList", "groupVersion": "apps/v1",
+                    "resources": [{"name": "statefulsets", "singularName": "statefulset", "namespaced": true,
+                                   "kind": "StatefulSet", "verbs": ["get", "list"]}],
+                }),
+                "/apis/apps/v1/namespaces/data/statefulsets/db" => json!({
+                    "apiVersion": "apps/v1", "kind": "StatefulSet",
+                    "metadata": {"name": "db", "namespace": "data", "uid": "1"},
+                    "spec": {"selector": {"matchLabels": {"app": "db"}}},
+                }),
+                "/api/v1/namespaces/data/pods" => json!({
+                    "apiVersion": "v1", "kind": "PodList", "metadata": {},
+                    "items": [{"metadata": {
+                        "name": "db-0", "labels": {"app": "db", REVISION_LABEL: "db-a"},
+                        "ownerReferences": [{"apiVersion": "apps/v1", "kind": "StatefulSet", "name": "db", "uid": "1"}],
+                    }}],
+                }),
+                other => panic!("nobody should ask for {other}"),
+            };
+            Ok::<_, std::convert::Infallible>(Response::new(Body::from(found.to_string())))
+        };
+        Client::new(tower::service_fn(answer), "data")
+    }
+
+    fn question(owner: Owner, subject: Option<Subject>) -> Question {
+        Question {
+            run: RunIdentity { namespace: "data".to_owned(), owner, ..RunIdentity::default() },
+            metric: Metric { name: "ready".to_owned(), ..Metric::default() },
+            arguments: Vec::new(),
+            number: 0,
+            about: About::New,
+            subject,
+            conditions: Arc::default(),
+        }
+    }
+
+    async fn said(expression: &str, question: &Question) -> Reading {
+        let settings = json!({"kubernetes": {"expression": expression}});
+        let Ok(Settings::Kubernetes(expression)) = read("provider", &settings) else {
+            panic!("{settings} makes no sense")
+        };
+        let objects = Objects::default();
+        let measured = evaluate(&server(), &objects, question, expression, Timestamp::UNIX_EPOCH).await;
+        measured.unwrap_or_else(Reading::from)
+    }
+
+    #[tokio::test]
+    async fn of_no_updated_pod_nothing_is_measured_even_if_the_last_one_has_just_gone() {
+        let subject = |target: &str| Subject {
+            api_version: "apps/v1".to_owned(),
+            kind: "StatefulSet".to_owned(),
+            name: "db".to_owned(),
+            target: target.to_owned(),
+            stable: "db-a".to_owned(),
+            updated: vec!["db-0".to_owned()],
+        };
+        let gone = question(Owner::Rollout, Some(subject("db-b")));
+        let told = "metric \"ready\" looks at updated pods, and no pod is on the wanted revision yet";
+        assert_eq!(said("updated.all(p, false)", &gone).await, Reading::NotAsked(told.to_owned()));
+        assert!(matches!(said("pods.all(p, false)", &gone).await, Reading::Value(_)));
+        let there = question(Owner::Rollout, Some(subject("db-a")));
+        assert!(matches!(said("updated.all(p, false)", &there).await, Reading::Value(_)));
+    }
+
+    #[tokio::test]
+    async fn an_expression_that_was_known_to_nobody_before_does_not_look_at_pods_that_there_are_not() {
+        let (alone, unseen) = (question(Owner::Nobody, None), question(Owner::Rollout, None));
+        for expression in ["updated.all(p, false)", "pods.size() == 0", "stable == target"] {
+            assert_eq!(said(expression, &alone).await, Reading::Error(NOBODY.to_owned()), "{expression}");
+            let passing = Reading::NotAsked(UNSEEN.to_owned());
+            assert_eq!(said(expression, &unseen).await, passing, "{expression}");
+        }
+        assert!(matches!(said("now > 0", &alone).await, Reading::Value(_)));
     }
 }

@@ -45,16 +45,21 @@ impl<'a> Evaluator<'a> {
 
     /// `||` and `&&`: one side that says `decisive` is enough.
     fn logic(&mut self, left: &'a Node, right: &'a Node, decisive: bool) -> Result<Held<'a>, Halt> {
-        let before = self.met_nan;
-        if self.truth(left)? == decisive {
+        let before = std::mem::take(&mut self.met_nan);
+        let left_decides = self.truth(left)? == decisive;
+        let met_left = std::mem::replace(&mut self.met_nan, before);
+        if left_decides && !met_left {
             return Ok(Held::Owned(Value::Bool(decisive)));
         }
-        let after = std::mem::replace(&mut self.met_nan, before);
-        let right = self.visit(right)?;
-        // What the right side decides by itself stands, whatever the left side came upon.
-        let decides = matches!(*right, Value::Bool(said) if said == decisive) && self.met_nan == before;
-        self.met_nan |= after && !decides;
-        Ok(right)
+        // A side that decides and came upon NaN for that decides nonetheless, as in the library. But if the other one says
+        // the same without, it is proved.
+        self.met_nan = false;
+        let right = self.visit(right);
+        let met_right = std::mem::replace(&mut self.met_nan, before);
+        let proved = matches!(right.as_deref(), Ok(Value::Bool(said)) if *said == decisive && !met_right);
+        self.met_nan |= (met_left || met_right) && !proved;
+        // The library has not looked at the right side then, so that it cannot be evaluated is no error.
+        if left_decides { Ok(Held::Owned(Value::Bool(decisive))) } else { right }
     }
 
     fn compute(
@@ -131,8 +136,13 @@ impl<'a> Evaluator<'a> {
             _ if self.strict.contains(&position) => {
                 failed(position, format!("{} and {} cannot be compared here", left.kind(), right.kind()))
             }
-            (Value::List(_), Value::List(_)) | (Value::Map(_), Value::Map(_)) => {
-                self.work(position, left.weight().min(right.weight()))
+            // Of two that are not equally long nothing is looked at. Otherwise no more than all of the one that is
+            // weighed for that, and weighing is a walk, too.
+            (Value::List(one), Value::List(two)) if one.len() == two.len() => {
+                self.work(position, left.weight())
+            }
+            (Value::Map(one), Value::Map(two)) if one.len() == two.len() => {
+                self.work(position, left.weight())
             }
             _ => Ok(()),
         }

@@ -220,6 +220,10 @@ impl<'a> Call<'_, 'a> {
     }
 
     fn of_texts(&mut self) -> Result<Value, Halt> {
+        if let (Function::Join, Value::List(items)) = (self.function, self.argument(0)) {
+            let walked = items.len();
+            self.evaluator.work(self.position, walked)?;
+        }
         let arguments: Vec<&Value> = self.given.iter().map(|held| &**held).collect();
         let planned = at(self.position, texts::size(self.function, &arguments))?;
         self.evaluator.write(self.position, planned)?;

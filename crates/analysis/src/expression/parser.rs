@@ -8,8 +8,8 @@ use super::syntax::{Kind, Node, Operator, Over};
 use super::value::Value;
 use super::{CompileError, limits};
 
-/// The tree of a text, whose patterns take from the budget.
-pub(super) fn parse(text: &str, patterns: &mut Budget) -> Result<Node, CompileError> {
+/// The tree of a text, whose parts and patterns take from the budget.
+pub(super) fn parse(text: &str, budget: &mut Budget) -> Result<Node, CompileError> {
     if text.len() > limits::TEXT {
         return Err(CompileError::new(
             0,
@@ -21,13 +21,16 @@ pub(super) fn parse(text: &str, patterns: &mut Budget) -> Result<Node, CompileEr
         at: 0,
         nested: 0,
         nodes: 0,
-        patterns,
+        budget,
         predicates: Vec::new(),
         variables: Vec::new(),
     };
     let node = parser.sequence()?;
     match parser.token() {
-        Token::End => Ok(node),
+        Token::End => {
+            parser.budget.pay_parts(parser.nodes).map_err(|message| CompileError::new(0, message))?;
+            Ok(node)
+        }
         _ => Err(parser.unexpected()),
     }
 }
@@ -37,7 +40,7 @@ pub(super) struct Parser<'b> {
     at: usize,
     nested: usize,
     nodes: usize,
-    patterns: &'b mut Budget,
+    budget: &'b mut Budget,
     /// The predicates around this spot, innermost last.
     pub(super) predicates: Vec<Over>,
     /// The names that `let` gave, innermost last.
@@ -222,7 +225,7 @@ impl Parser<'_> {
         let right = self.expression(if operator == Operator::Power { binds } else { binds + 1 })?;
         let kind = match (operator, right) {
             (Operator::Matches, Node { kind: Kind::Literal(Value::Text(text)), .. }) => {
-                let pattern = Pattern::kept(&text, self.patterns)
+                let pattern = Pattern::kept(&text, self.budget)
                     .map_err(|reason| CompileError::new(position, reason))?;
                 Kind::Matches(Box::new(left), Box::new(pattern))
             }

@@ -6,16 +6,21 @@ use regex::{Regex, RegexBuilder};
 use super::limits;
 use super::written::quoted;
 
-/// What patterns that are known beforehand may take: those of one expression, or of all expressions of a run together.
+/// What may be taken before anything is evaluated, by one expression or by all of a run together: compiled they take far
+/// more than their texts, and they are kept for as long as a question is open.
 #[derive(Clone, Debug)]
 pub(crate) struct Budget {
+    /// Steps of compiling patterns that are known beforehand.
     steps: usize,
+    /// Bytes of those patterns, once they are compiled.
     bytes: usize,
+    /// Parts of expressions.
+    parts: usize,
 }
 
 impl Default for Budget {
     fn default() -> Self {
-        Self { steps: limits::STEPS, bytes: limits::PATTERNS }
+        Self { steps: limits::STEPS, bytes: limits::PATTERNS, parts: limits::NODES_TOGETHER }
     }
 }
 
@@ -25,7 +30,18 @@ impl Budget {
         else {
             return Err("the patterns take too much together: use fewer, or shorter ones".to_owned());
         };
-        *self = Self { steps, bytes };
+        *self = Self { steps, bytes, ..*self };
+        Ok(())
+    }
+
+    /// Takes the parts of one more expression.
+    pub(super) fn pay_parts(&mut self, parts: usize) -> Result<(), String> {
+        self.parts = self.parts.checked_sub(parts).ok_or_else(|| {
+            format!(
+                "the conditions of all metrics have more than {} parts together: use shorter ones, or fewer metrics",
+                limits::NODES_TOGETHER
+            )
+        })?;
         Ok(())
     }
 }

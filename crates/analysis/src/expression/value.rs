@@ -4,6 +4,8 @@ use std::collections::BTreeMap;
 
 use jiff::{SignedDuration, Timestamp};
 
+use super::meter::effort;
+
 /// What a map weighs, however few fields it has: it takes room for eleven.
 pub(super) const MAP: usize = 16;
 
@@ -77,12 +79,16 @@ impl Value {
         }
     }
 
-    /// How many values this is, itself included: what looking at it or copying it costs.
+    /// How many values this is, itself included: what looking at it or copying it costs. The name of a field is copied
+    /// and looked at as a text is.
     pub(super) fn weight(&self) -> usize {
         match self {
             Self::List(items) => items.iter().map(Self::weight).fold(1, usize::saturating_add),
-            Self::Map(fields) => fields.values().map(Self::weight).fold(MAP, usize::saturating_add),
-            Self::Text(text) => 1 + text.len() / 64,
+            Self::Map(fields) => fields
+                .iter()
+                .map(|(name, field)| effort(name.len()).saturating_add(field.weight()))
+                .fold(MAP, usize::saturating_add),
+            Self::Text(text) => 1 + effort(text.len()),
             Self::Nil
             | Self::Bool(_)
             | Self::Integer(_)

@@ -71,7 +71,11 @@ fn items<'a>(
     collection: Held<'a>,
 ) -> Result<Vec<Held<'a>>, Halt> {
     let list = match collection {
-        Held::Borrowed(Value::List(items)) => return Ok(items.iter().map(Held::Borrowed).collect()),
+        Held::Borrowed(Value::List(items)) => {
+            // Nothing is copied, but each item is pointed to: cheaper than anything else, and not for nothing.
+            evaluator.work(position, items.len() / 4)?;
+            return Ok(items.iter().map(Held::Borrowed).collect());
+        }
         Held::Owned(Value::List(items)) => items,
         Held::Shared(shared) => evaluator
             .copy(position, &shared)
@@ -198,20 +202,26 @@ impl<'a> Walker<'_, 'a> {
         })
     }
 
-    /// How many items fit. Where so many are enough, and they come upon no NaN, that others do does not matter.
+    /// How many items fit. Where so many are enough, and they come upon no NaN, that others do does not matter: so behind
+    /// those that do, others are looked for.
     fn count(&mut self, items: Vec<Held<'a>>, enough: Option<i64>) -> Result<i64, Halt> {
+        let is_enough = |count: i64| enough.is_some_and(|enough| count >= enough);
         let (mut count, mut certain, mut met) = (0, 0, false);
         for (index, item) in items.into_iter().enumerate() {
-            let (said, met_here) = self.said(item, index)?;
+            let (said, met_here) = match self.said(item, index) {
+                Ok(said) => said,
+                // The library has stopped before.
+                Err(_) if is_enough(count) => break,
+                Err(halt) => return Err(halt),
+            };
             count += i64::from(said);
             certain += i64::from(said && !met_here);
             met |= met_here;
-            if enough.is_some_and(|enough| count >= enough) {
-                met &= certain < count;
+            if is_enough(count) && !met || is_enough(certain) {
                 break;
             }
         }
-        self.evaluator.met_nan |= met;
+        self.evaluator.met_nan |= met && !is_enough(certain);
         Ok(count)
     }
 

@@ -169,25 +169,33 @@ fn object(fields: &mut Fields<'_>) -> ObjectWanted {
 /// that is yet to be filled in cannot be compiled, perhaps: then its words tell.
 pub(crate) fn looks_at(provider: &Json) -> Option<LooksAt> {
     let text = provider.get("kubernetes")?.get("expression")?.as_str()?;
-    let program = Program::compile(text, &VARIABLES);
     let is_letter = |letter: char| letter.is_ascii_alphanumeric() || letter == '_';
-    let uses = |name: &str| match &program {
-        Ok(program) => program.uses(name),
-        Err(_) => text.split(|letter| !is_letter(letter)).any(|word| word == name),
-    };
-    Some(if uses("updated") {
+    Some(match Program::compile(text, &VARIABLES) {
+        Ok(program) => by_names(|name| program.uses(name)),
+        Err(_) => by_names(|name| text.split(|letter| !is_letter(letter)).any(|word| word == name)),
+    })
+}
+
+fn by_names(uses: impl Fn(&str) -> bool) -> LooksAt {
+    if uses("updated") {
         LooksAt::Updated
     } else if ["workload", "pods", "target", "stable"].into_iter().any(uses) {
         LooksAt::Workload
     } else {
         LooksAt::Others
-    })
+    }
 }
 
 impl Kubernetes {
     /// The object that has to be handed in.
     pub fn object(&self) -> Option<&ObjectWanted> {
         self.object.as_ref()
+    }
+
+    /// What it looks at, of the rollout that it is measured for. Whoever is to evaluate it has filled everything in, the
+    /// secrets too, so this is the last word.
+    pub fn looks_at(&self) -> LooksAt {
+        self.program.as_ref().map_or(LooksAt::Others, |program| by_names(|name| program.uses(name)))
     }
 
     /// Whether the pods have to be handed in.

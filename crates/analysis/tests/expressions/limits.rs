@@ -4,7 +4,7 @@ use std::time::{Duration, Instant};
 
 use windlass_analysis::expression::{Value, compile, limits};
 
-use crate::{on_a_small_stack, value};
+use crate::{on_a_small_stack, value, value_of};
 
 #[test]
 fn an_expression_nested_too_deep_is_turned_down_and_never_overflows_the_stack() {
@@ -148,6 +148,10 @@ fn no_expression_takes_more_than_its_limits() {
         ("let t = repeat(\"1,\", 400000); split(t, \",\")", "values"),
         ("fromJSON(\"[\" + repeat(\"{\\\"a\\\": 1},\", 60000) + \"1]\")", "values"),
         ("map(1..100000, ({a: #}))", "steps"),
+        // A copy of a map is a copy of its names.
+        ("let m = {(repeat(\"a\", 200000)): 1}; len(map(1..50000, m)) > 0", "steps"),
+        // Nothing is joined, but the list is walked.
+        ("let l = split(repeat(\",\", 100000), \",\"); all(1..100000, join(l) == \"\")", "steps"),
         (&indented, "texts"),
         // Patterns: what compiling them takes, what they take once compiled, and what they match.
         ("let t = repeat(\"a\", 200000); none(1..4000, t matches \"b$\")", "steps"),
@@ -169,6 +173,56 @@ fn no_expression_takes_more_than_its_limits() {
         }
     }
     assert!(wrong.is_empty(), "{}", wrong.join("\n"));
+}
+
+#[test]
+fn no_expression_takes_more_than_its_limits_of_a_large_result() {
+    let numbers = || Value::List((0..190_000).map(|number| Value::Float(f64::from(number))).collect());
+    let names = || Value::List((0..100_000).map(|number| Value::Text(format!("web-{number}"))).collect());
+    let fields = || {
+        let field = |number: u32| (format!("field-{number}"), Value::Float(f64::from(number)));
+        Value::Map((0..100_000).map(field).collect())
+    };
+    let long = || Value::Map([("k".repeat(1_000_000), Value::Float(1.0))].into());
+    let mut wrong = Vec::new();
+    for (greedy, result) in [
+        ("all(1..150000, any(result, true))", numbers()),
+        ("all(1..150000, find(result, true) == 0)", numbers()),
+        ("all(1..150000, findLastIndex(result, true) > 0)", numbers()),
+        ("all(1..150000, result[0:] != [])", numbers()),
+        ("all(1..150000, max(result) > 0)", numbers()),
+        ("all(1..150000, (-1) not in result)", numbers()),
+        ("all(1..150000, len(join(result)) > 0)", names()),
+        ("let e = [result]; all(1..40000, e != [{}])", fields()),
+        ("let e = [result]; all(1..40000, not (result != e[0]))", fields()),
+        ("map(1..40000, keys(result))", long()),
+        ("map(1..40000, toPairs(result))", long()),
+        ("map(1..40000, result)", long()),
+        ("all(1..40000, string(result) != \"\")", long()),
+        ("all(1..40000, toJSON(result) != \"\")", long()),
+    ] {
+        let started = Instant::now();
+        let said = value_of(greedy, result).err().unwrap_or_default();
+        let took = started.elapsed();
+        if !(said.contains("steps") || said.contains("texts")) || took > LONG {
+            wrong.push(format!("{greedy:.80}: {took:?}: {said}"));
+        }
+    }
+    assert!(wrong.is_empty(), "{}", wrong.join("\n"));
+}
+
+#[test]
+fn what_is_not_walked_is_not_counted() {
+    let fields = (0..100_000).map(|number| (format!("field-{number}"), Value::Nil)).collect();
+    // Two maps of which one has more fields are not compared field by field.
+    let said = value_of("let e = {}; all(1..40000, result != e)", Value::Map(fields));
+    assert_eq!(said, Ok(Value::Bool(true)));
+}
+
+#[test]
+fn a_condition_may_ask_something_of_each_of_two_hundred_thousand_numbers() {
+    let numbers = Value::List((0..200_000).map(|number| Value::Float(f64::from(number) / 1e9)).collect());
+    assert_eq!(value_of("len(result) > 0 && all(result, # <= 0.01)", numbers), Ok(Value::Bool(true)));
 }
 
 #[test]

@@ -255,20 +255,25 @@ async fn a_provider_that_never_ends_is_ended() {
     assert_eq!(server.seen().len(), MOST_REQUESTS as usize);
 }
 
+/// Asks for three pages.
+struct Pages(Once);
+
+impl Provider for Pages {
+    fn longest(&self) -> Duration {
+        self.0.longest()
+    }
+
+    fn secret(&self) -> Option<SecretWanted> {
+        None
+    }
+
+    fn step(&self, setting: &Setting<'_>, answers: &[Answer]) -> Result<Step, String> {
+        if answers.len() < 3 { Ok(Step::Ask(self.0.0.clone())) } else { self.0.step(setting, answers) }
+    }
+}
+
 #[tokio::test]
 async fn the_pages_of_an_answer_are_no_larger_together_than_an_answer_may_be() {
-    struct Pages(Once);
-    impl Provider for Pages {
-        fn longest(&self) -> Duration {
-            self.0.longest()
-        }
-        fn secret(&self) -> Option<SecretWanted> {
-            None
-        }
-        fn step(&self, setting: &Setting<'_>, answers: &[Answer]) -> Result<Step, String> {
-            if answers.len() < 3 { Ok(Step::Ask(self.0.0.clone())) } else { self.0.step(setting, answers) }
-        }
-    }
     let page = |bytes: usize| Reply::good("x".repeat(bytes));
     for (bytes, fits) in [(340_000, true), (360_000, false)] {
         let server = Server::answers([page(bytes)]).await;
@@ -295,4 +300,33 @@ async fn of_large_answers_few_are_read_at_once() {
     let many = "the answer of HOST is larger than 64 KiB, and many such are being read: ask for less";
     // Sixteen of 32 places are one namespace's.
     assert_eq!(told.iter().filter(|words| *words == many).count(), 4, "{told:?}");
+}
+
+#[tokio::test]
+async fn the_time_of_a_large_answer_stands_still_while_it_waits_for_others() {
+    let slow = Server::answers([Reply::good("x".repeat(900_000)).unfinished()]).await;
+    let good = Server::answers([Reply::good("x".repeat(900_000))]).await;
+    let asker = Asker::default();
+    // As many as one namespace may have read at once.
+    let of_slow: Vec<Once> = (0..16).map(|_| Once::get(slow.url(), 5 * SHORT)).collect();
+    let all = join_all(of_slow.iter().map(|one| text(&asker, one)));
+    let of_good = Once::get(good.url(), 3 * SHORT);
+    let (all, answer) = tokio::join!(all, async {
+        tokio::time::sleep(SHORT).await;
+        text(&asker, &of_good).await
+    });
+    assert_eq!(answer.map(|text| text.len()), Ok(900_000));
+    let told: Vec<String> = all.into_iter().map(|it| words(it, &slow)).collect();
+    assert_eq!(told, vec!["no answer from HOST within 1s"; 16]);
+}
+
+#[tokio::test]
+async fn those_who_read_large_pages_and_those_who_want_to_do_not_wait_for_each_other() {
+    let server = Server::answers([Reply::good("x".repeat(100_000))]).await;
+    let asker = Asker::new(Limits { wait: LONG, ..Limits::default() });
+    // Twice as many as one namespace has places at a host, which are twice as many as it has among large answers.
+    let pages: Vec<Pages> = (0..64).map(|_| Pages(Once::get(server.url(), LONG))).collect();
+    let all = join_all(pages.iter().map(|one| text(&asker, one)));
+    let answers = tokio::time::timeout(LONG / 2, all).await.expect("everybody has a turn");
+    assert!(answers.iter().all(|answer| answer.as_ref().is_ok_and(|text| text.len() == 100_000)));
 }

@@ -2,6 +2,7 @@
 //! wrong is told with the line that it stands in.
 
 use std::collections::{BTreeMap, BTreeSet};
+use std::sync::Arc;
 
 use kube::Resource;
 use windlass_analysis::compose::{filled, misfits};
@@ -33,7 +34,7 @@ pub(crate) struct Subject {
 pub(crate) struct Measurable {
     pub(crate) name: String,
     pub(crate) dry_run: bool,
-    pub(crate) conditions: Conditions,
+    pub(crate) conditions: Arc<Conditions>,
     pub(crate) asked: Asked,
 }
 
@@ -377,7 +378,7 @@ impl Choosing<'_> {
                 updated: pods.clone(),
             }),
             // It is filled in here, and judged elsewhere.
-            conditions: Conditions::default(),
+            conditions: Arc::default(),
         };
         let filled = match question.filled(&BTreeMap::new()) {
             Ok(filled) => filled,
