@@ -22,7 +22,7 @@ use self::redirect::{Origin, redirected};
 use self::taken::{Clock, Taken};
 use crate::gauge::Measured;
 use crate::providers::{Answer, MOST_REQUESTS, Method, Provider, Request, Setting, Step, Trust};
-use crate::rooms::Rooms;
+use crate::rooms::{Place, Rooms};
 
 /// How often an answer may lead elsewhere.
 const REDIRECTS: usize = 5;
@@ -77,6 +77,31 @@ enum Room {
     LargeOf(String),
 }
 
+/// Why there is no value.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum Unmeasured {
+    /// Others were in the way, so nobody was asked: that says nothing of what is measured.
+    #[error("{0}")]
+    Crowded(String),
+    /// Whoever was asked has none, or cannot be asked.
+    #[error("{0}")]
+    Failed(String),
+}
+
+impl From<String> for Unmeasured {
+    fn from(why: String) -> Self {
+        Self::Failed(why)
+    }
+}
+
+/// A value, and the places among the large answers that it takes until it is judged.
+pub struct Fetched {
+    /// The value.
+    pub measured: Measured,
+    /// To be held as long as the value is.
+    pub places: Vec<Place>,
+}
+
 impl Default for Asker {
     fn default() -> Self {
         Self::new(Limits::default())
@@ -96,14 +121,16 @@ impl Asker {
         provider: &dyn Provider,
         setting: &Setting<'_>,
         sent: &mut Vec<String>,
-    ) -> Result<Measured, String> {
+    ) -> Result<Fetched, Unmeasured> {
         let mut answers = Vec::new();
         let mut taken = Taken::new(&self.rooms, self.limits, setting.namespace);
         loop {
             match provider.step(setting, &answers)? {
-                Step::Done(measured) => return Ok(measured),
+                Step::Done(measured) => return Ok(Fetched { measured, places: taken.large() }),
                 Step::Ask(_) if answers.len() >= MOST_REQUESTS as usize => {
-                    return Err(format!("the provider asked {MOST_REQUESTS} times and has no value yet"));
+                    return Err(
+                        format!("the provider asked {MOST_REQUESTS} times and has no value yet").into()
+                    );
                 }
                 Step::Ask(request) => {
                     sent.extend(credentials(&request));
@@ -113,31 +140,37 @@ impl Asker {
         }
     }
 
-    /// Asks for each pod, all at once. `made` says what is kept of each.
+    /// Asks for each pod, all at once. `made` says what is kept of each. Where others are in the way of one, nothing is
+    /// known of all; inside, why.
     pub async fn measure_each<Made>(
         &self,
         providers: &BTreeMap<String, Box<dyn Provider>>,
         setting: &Setting<'_>,
-        made: impl Fn(&str, Result<Measured, String>) -> Made,
+        made: impl AsyncFn(String, Result<Measured, String>) -> Made,
         sent: &mut Vec<String>,
-    ) -> BTreeMap<String, Made> {
+    ) -> Result<BTreeMap<String, Made>, String> {
         let made = &made;
         let one = async |pod: &String, provider: &dyn Provider| {
             let mut sent = Vec::new();
-            let measured = self.measure(provider, setting, &mut sent).await;
-            (pod.clone(), made(pod, measured), sent)
+            let value = match self.measure(provider, setting, &mut sent).await {
+                Ok(Fetched { measured, places: _places }) => Ok(made(pod.clone(), Ok(measured)).await),
+                Err(Unmeasured::Failed(why)) => Ok(made(pod.clone(), Err(why)).await),
+                Err(Unmeasured::Crowded(why)) => Err(why),
+            };
+            (pod.clone(), value, sent)
         };
         let all = providers.iter().map(|(pod, provider)| one(pod, provider.as_ref()));
         let mut values = BTreeMap::new();
-        for (pod, value, more) in join_all(all).await {
-            values.insert(pod, value);
-            sent.extend(more);
+        let answers = join_all(all).await;
+        sent.extend(answers.iter().flat_map(|(_, _, more)| more.iter().cloned()));
+        for (pod, value, _) in answers {
+            values.insert(pod, value?);
         }
-        values
+        Ok(values)
     }
 
     /// The answer to one request, within its time, which begins when there is a place for it.
-    async fn answer(&self, request: &Request, taken: &mut Taken<'_>) -> Result<Answer, String> {
+    async fn answer(&self, request: &Request, taken: &mut Taken<'_>) -> Result<Answer, Unmeasured> {
         let uri: Uri = request.url.parse().map_err(|_| "the address cannot be read".to_owned())?;
         let origin = Origin::of(&uri)?;
         taken.host(&origin).await?;
@@ -153,7 +186,7 @@ impl Asker {
         origin: &Origin,
         taken: &mut Taken<'_>,
         mut clock: Clock<'_>,
-    ) -> Result<Answer, String> {
+    ) -> Result<Answer, Unmeasured> {
         reach::check(&uri, request.trust.reach)?;
         let client = self.client(origin.encryption(), &request.trust)?;
         let (mut method, mut body) = (request.method, request.body.clone());
@@ -171,14 +204,15 @@ impl Asker {
             if other != *origin {
                 return Err(format!(
                     "{origin} leads to another server, {other}, which is not followed: if that is where the value is, write its address into the template"
-                ));
+                )
+                .into());
             }
             // As browsers and Go do it: only 307 and 308 ask the same again.
             if !matches!(status, 307 | 308) {
                 (method, body) = (Method::Get, None);
             }
         }
-        Err(format!("{origin} leads from one address to the next, more than {REDIRECTS} times"))
+        Err(format!("{origin} leads from one address to the next, more than {REDIRECTS} times").into())
     }
 
     fn client(&self, encryption: Encryption, trust: &Trust) -> Result<Client, String> {
@@ -237,7 +271,7 @@ async fn received(
     origin: &Origin,
     taken: &mut Taken<'_>,
     clock: &mut Clock<'_>,
-) -> Result<Answer, String> {
+) -> Result<Answer, Unmeasured> {
     let status = response.status().as_u16();
     let (mut incoming, mut body) = (response.into_body(), Vec::new());
     while let Some(frame) = clock.run(incoming.frame()).await? {

@@ -60,6 +60,7 @@ async fn measured_with(
     let (secret, environment) = (texts(secret), texts(environment));
     let setting = Setting { now: now(), namespace: "shop", secret: &secret, environment: &environment };
     let mut sent = Vec::new();
-    let measured = Asker::default().measure(provider(settings).as_ref(), &setting, &mut sent).await;
-    measured.map_err(|error| Redactor::new(&sent).text(&error))
+    let fetched = Asker::default().measure(provider(settings).as_ref(), &setting, &mut sent).await;
+    let measured = fetched.map(|fetched| fetched.measured);
+    measured.map_err(|error| Redactor::new(&sent).text(&error.to_string()))
 }

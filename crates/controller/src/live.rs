@@ -8,9 +8,10 @@ use std::time::Duration;
 
 use k8s_openapi::api::core::v1::Secret;
 use kube::{Api, Client};
+use tokio::task::JoinError;
 use windlass_analysis::environment::environment;
-use windlass_analysis::gauge::{Answer, Answered, Filled, Gauge, Question, Reading};
-use windlass_analysis::http::Asker;
+use windlass_analysis::gauge::{Answer, Answered, Filled, Gauge, Measured, Question, Reading};
+use windlass_analysis::http::{Asker, Unmeasured};
 use windlass_analysis::measurement::of_pod;
 use windlass_analysis::providers::{self, Provider, SecretPlace, SecretWanted, Setting, Settings};
 use windlass_analysis::redact::Redactor;
@@ -28,6 +29,9 @@ const TIME_LIMIT: Duration = Duration::from_secs(10);
 /// How many questions the API server is asked at once, for metrics that the cluster itself answers; half of them for one
 /// namespace at most, so that nobody else waits for what is slow there.
 const AT_ONCE: usize = 32;
+/// How many values are judged at once, each on a thread of its own: conditions may take a tenth of a second, and whoever
+/// renews the lease must not wait for them. Half of them for one namespace at most.
+const JUDGED_AT_ONCE: usize = 2;
 /// How long one waits until it may be asked.
 const WAIT: Duration = Duration::from_secs(60);
 
@@ -43,6 +47,8 @@ struct Parts {
     objects: Objects,
     /// Places for those who ask the API server: for all, and for each namespace.
     rooms: Rooms<Option<String>>,
+    /// Places for those who judge values.
+    judges: Rooms<Option<String>>,
     /// The namespace of the controller: the Secrets of providers that all rollouts share are there.
     namespace: String,
 }
@@ -50,14 +56,25 @@ struct Parts {
 impl Gauge for Live {
     fn ask(&self, question: Question, answered: Answered) {
         let parts = Arc::clone(&self.0);
-        tokio::spawn(async move { answered(parts.answer(&question).await) });
+        tokio::spawn(async move {
+            let (answer, places) = parts.answer(&question).await;
+            // Whoever takes it judges it.
+            let judged = move || {
+                answered(answer);
+                drop(places);
+            };
+            if let Err(error) = parts.aside(&question.run.namespace, judged).await {
+                tracing::error!(%error, "an answer could not be judged");
+            }
+        });
     }
 }
 
 impl Live {
     pub(crate) fn new(client: Client, writer: Writer, clock: Arc<dyn Clock>, namespace: String) -> Self {
-        let (asker, objects, rooms) = (Asker::default(), Objects::default(), Rooms::default());
-        Self(Arc::new(Parts { client, writer, clock, asker, objects, rooms, namespace }))
+        let (asker, objects) = (Asker::default(), Objects::default());
+        let (rooms, judges) = (Rooms::default(), Rooms::default());
+        Self(Arc::new(Parts { client, writer, clock, asker, objects, rooms, judges, namespace }))
     }
 }
 
@@ -85,6 +102,15 @@ impl From<String> for Trouble {
     }
 }
 
+impl From<Unmeasured> for Trouble {
+    fn from(error: Unmeasured) -> Self {
+        match error {
+            Unmeasured::Crowded(why) => Self::Passing(why),
+            Unmeasured::Failed(why) => Self::Lasting(why),
+        }
+    }
+}
+
 impl From<WriteError> for Trouble {
     fn from(error: WriteError) -> Self {
         let why = error.to_string();
@@ -102,14 +128,35 @@ struct Secrets {
 }
 
 impl Parts {
-    async fn answer(&self, question: &Question) -> Answer {
-        let mut secrets = Secrets::default();
-        let reading = self.ask(question, &mut secrets).await.unwrap_or_else(Reading::from);
+    /// The answer, with the places that it takes until it is judged.
+    async fn answer(&self, question: &Question) -> (Answer, Vec<Place>) {
+        let (mut secrets, mut places) = (Secrets::default(), Vec::new());
+        let reading = self.ask(question, &mut secrets, &mut places).await.unwrap_or_else(Reading::from);
         let all = secrets.arguments.values().chain(&secrets.others);
-        Answer { reading, secrets: Redactor::new(all) }
+        (Answer { reading, secrets: Redactor::new(all) }, places)
     }
 
-    async fn ask(&self, question: &Question, secrets: &mut Secrets) -> Result<Reading, Trouble> {
+    /// Does something that takes long on a thread of its own, when it is this namespace's turn.
+    async fn aside<T: Send + 'static>(
+        &self,
+        namespace: &str,
+        work: impl FnOnce() -> T + Send + 'static,
+    ) -> Result<T, JoinError> {
+        let rooms = [(Some(namespace.to_owned()), JUDGED_AT_ONCE / 2), (None, JUDGED_AT_ONCE)];
+        let places = self.judges.places(rooms).await;
+        tokio::task::spawn_blocking(move || {
+            let _places = places;
+            work()
+        })
+        .await
+    }
+
+    async fn ask(
+        &self,
+        question: &Question,
+        secrets: &mut Secrets,
+        places: &mut Vec<Place>,
+    ) -> Result<Reading, Trouble> {
         // What is under way has its own name: nothing has to be filled in to look after it.
         if let Some(known) = job::known(&question.about)? {
             return self.look_after(question, known).await;
@@ -122,8 +169,10 @@ impl Parts {
                     secrets.others.extend(providers::hidden(&secret).cloned());
                     let (now, namespace) = (self.clock.now(), question.run.namespace.as_str());
                     let setting = Setting { now, namespace, secret: &secret, environment: &environment };
-                    let measured = self.asker.measure(provider.as_ref(), &setting, &mut secrets.others).await;
-                    Ok(measured.map_or_else(Reading::Error, Reading::Value))
+                    let sent = &mut secrets.others;
+                    let fetched = self.asker.measure(provider.as_ref(), &setting, sent).await?;
+                    *places = fetched.places;
+                    Ok(Reading::Value(fetched.measured))
                 }
                 Settings::Job(settings) => {
                     let _places = self.places(&question.run.namespace).await?;
@@ -171,8 +220,15 @@ impl Parts {
         secrets.others.extend(providers::hidden(&secret).cloned());
         let (now, namespace) = (self.clock.now(), question.run.namespace.as_str());
         let setting = Setting { now, namespace, secret: &secret, environment: &environment };
-        let made = |pod: &str, measured| of_pod(pod, measured, &question.conditions, self.clock.now());
-        Ok(Reading::PerPod(self.asker.measure_each(&providers, &setting, made, &mut secrets.others).await))
+        let made = async |pod: String, measured: Result<Measured, String>| {
+            let (conditions, name) = (question.conditions.clone(), pod.clone());
+            let judged = self.aside(namespace, move || of_pod(&name, measured, &conditions, now)).await;
+            judged.map_err(|error| Trouble::Lasting(format!("the value of {pod} could not be judged: {error}")))
+        };
+        let values = self.asker.measure_each(&providers, &setting, made, &mut secrets.others).await;
+        let values = values.map_err(Trouble::Passing)?;
+        let values = values.into_iter().map(|(pod, value)| Ok((pod, value?)));
+        Ok(Reading::PerPod(values.collect::<Result<_, Trouble>>()?))
     }
 
     /// Places for whoever asks the API server.

@@ -6,7 +6,7 @@ use std::time::Duration;
 use tokio::time::{Instant, timeout, timeout_at};
 
 use super::redirect::Origin;
-use super::{LARGE, LARGE_AT_ONCE, LARGEST, Limits, Room};
+use super::{LARGE, LARGE_AT_ONCE, LARGEST, Limits, Room, Unmeasured};
 use crate::rooms::{Place, Rooms};
 
 /// What a measurement has taken so far. Whoever has a place among the large answers waits nowhere else with it: those who
@@ -29,7 +29,7 @@ impl<'a> Taken<'a> {
     }
 
     /// Takes a place in every room that a request to this host goes through, unless it has them.
-    pub(super) async fn host(&mut self, origin: &Origin) -> Result<(), String> {
+    pub(super) async fn host(&mut self, origin: &Origin) -> Result<(), Unmeasured> {
         if self.at_host.as_ref().is_some_and(|(known, _)| known == origin) {
             return Ok(());
         }
@@ -45,29 +45,34 @@ impl<'a> Taken<'a> {
         ];
         let places = timeout(wait, self.rooms.places(rooms)).await.map_err(|_| {
             let wait = words_of(wait);
-            format!(
+            Unmeasured::Crowded(format!(
                 "waited {wait} behind other requests, to {origin} or of the same namespace, which are slow"
-            )
+            ))
         })?;
         self.at_host = Some((origin.clone(), places));
         Ok(())
     }
 
+    /// Everything is read. What was large still is, until it is judged.
+    pub(super) fn large(self) -> Vec<Place> {
+        self.large
+    }
+
     /// There is more to be read.
-    pub(super) async fn more(&mut self, bytes: usize, clock: &mut Clock<'_>) -> Result<(), String> {
+    pub(super) async fn more(&mut self, bytes: usize, clock: &mut Clock<'_>) -> Result<(), Unmeasured> {
         self.bytes += bytes;
         let origin = clock.origin;
         if self.bytes > LARGEST {
-            return Err(format!("the answer of {origin} is larger than 1 MiB: ask for less"));
+            return Err(format!("the answer of {origin} is larger than 1 MiB: ask for less").into());
         }
         if self.bytes > LARGE && self.large.is_empty() {
             let of = Room::LargeOf(self.namespace.to_owned());
             let rooms = [(of, LARGE_AT_ONCE / 2), (Room::Large, LARGE_AT_ONCE)];
             let places = clock.stopped(timeout(self.limits.wait, self.rooms.places(rooms))).await;
             self.large = places.map_err(|_| {
-                format!(
+                Unmeasured::Crowded(format!(
                     "the answer of {origin} is larger than 64 KiB, and many such are being read: ask for less"
-                )
+                ))
             })?;
         }
         Ok(())

@@ -7,7 +7,7 @@ use futures::future::join_all;
 use serde_json::json;
 use windlass_analysis::expression::Value;
 use windlass_analysis::gauge::Measured;
-use windlass_analysis::http::{Asker, Limits};
+use windlass_analysis::http::{Asker, Limits, Unmeasured};
 use windlass_analysis::providers::{
     Answer, MOST_REQUESTS, Method, Provider, Request, SecretWanted, Setting, Step, Trust,
 };
@@ -56,10 +56,15 @@ async fn text(asker: &Asker, provider: &dyn Provider) -> Result<String, String> 
 async fn text_for(namespace: &str, asker: &Asker, provider: &dyn Provider) -> Result<String, String> {
     let empty = BTreeMap::new();
     let setting = Setting { now: now(), namespace, secret: &empty, environment: &empty };
-    asker.measure(provider, &setting, &mut Vec::new()).await.map(|measured| match measured.value {
-        Value::Text(text) => text,
-        other => panic!("{other:?}"),
-    })
+    match asker.measure(provider, &setting, &mut Vec::new()).await {
+        Ok(fetched) => match fetched.measured.value {
+            Value::Text(text) => Ok(text),
+            other => panic!("{other:?}"),
+        },
+        Err(Unmeasured::Failed(why)) => Err(why),
+        // No error of what is measured.
+        Err(Unmeasured::Crowded(why)) => Err(format!("not asked: {why}")),
+    }
 }
 
 async fn got(server: &Server, timeout: Duration) -> Result<String, String> {
@@ -166,7 +171,7 @@ fn words(answer: Result<String, String>, server: &Server) -> String {
     answer.unwrap_or_else(|error| error).replace(&server.address.to_string(), "HOST")
 }
 
-const BEHIND: &str = "waited 200ms behind other requests, to HOST or of the same namespace, which are slow";
+const BEHIND: &str = "not asked: waited 200ms behind other requests, to HOST or of the same namespace, which are slow";
 
 #[tokio::test]
 async fn a_slow_host_holds_up_only_those_who_ask_it() {
@@ -229,10 +234,25 @@ async fn each_pod_is_asked_by_itself() {
     ]);
     let empty = BTreeMap::new();
     let setting = Setting { now: now(), namespace: "shop", secret: &empty, environment: &empty };
-    let made = |pod: &str, measured: Result<Measured, String>| (pod.to_owned(), measured.map(|it| it.value));
-    let values = Asker::default().measure_each(&providers, &setting, made, &mut Vec::new()).await;
+    let made = async |pod: String, measured: Result<Measured, String>| (pod, measured.map(|it| it.value));
+    let asker = Asker::default();
+    let values = asker.measure_each(&providers, &setting, made, &mut Vec::new()).await.unwrap();
     assert_eq!(values["db-0"], ("db-0".to_owned(), Ok(Value::Float(7.0))));
     assert!(values["db-1"].1.is_err());
+}
+
+#[tokio::test]
+async fn where_others_are_in_the_way_of_one_pod_nothing_is_said_of_any() {
+    let slow = Server::answers([Reply::good("7").late(LONG)]).await;
+    let limits = Limits { per_host: 2, wait: SHORT, ..Limits::default() };
+    let ask = || provider(&json!({"web": {"url": slow.url(), "timeoutSeconds": 1}}));
+    let providers = BTreeMap::from([("db-0".to_owned(), ask()), ("db-1".to_owned(), ask())]);
+    let empty = BTreeMap::new();
+    let setting = Setting { now: now(), namespace: "shop", secret: &empty, environment: &empty };
+    let made = async |pod: String, measured: Result<Measured, String>| (pod, measured.is_ok());
+    let asker = Asker::new(limits);
+    let values = asker.measure_each(&providers, &setting, made, &mut Vec::new()).await;
+    assert!(values.unwrap_err().starts_with("waited 200ms behind other requests"));
 }
 
 #[tokio::test]
@@ -297,7 +317,7 @@ async fn of_large_answers_few_are_read_at_once() {
     let (all, answer) = tokio::join!(all, text(&asker, &of_small));
     assert_eq!(answer.as_deref(), Ok("1"));
     let told: Vec<String> = all.into_iter().map(|it| words(it, &slow)).collect();
-    let many = "the answer of HOST is larger than 64 KiB, and many such are being read: ask for less";
+    let many = "not asked: the answer of HOST is larger than 64 KiB, and many such are being read: ask for less";
     // Sixteen of 32 places are one namespace's.
     assert_eq!(told.iter().filter(|words| *words == many).count(), 4, "{told:?}");
 }

@@ -87,7 +87,8 @@ impl Asking<'_> {
         // Nobody shares this process, so there are no shares to keep to.
         let (now, environment) = (Timestamp::now(), &self.environment);
         let setting = Setting { now, namespace: "", secret: &secret, environment };
-        self.asker.measure(provider, &setting, sent).await
+        let fetched = self.asker.measure(provider, &setting, sent).await;
+        fetched.map(|fetched| fetched.measured).map_err(|error| error.to_string())
     }
 }
 
