@@ -9,7 +9,8 @@ use windlass_api::analysis::{AnalysisRunSpec, AnalysisRunStatus, Measurement, Me
 
 use crate::compose::{Prepared, Unfit, podless, prepared};
 use crate::gauge::{About, Owner, RunIdentity};
-use crate::providers::RESOLVED_QUERY;
+use crate::measurement::kept;
+use crate::providers::{RESOLVED_QUERY, resolved_query};
 use crate::rules::{Conditions, Rules};
 use crate::schedule::{Due, agenda, expires};
 use crate::verdict::{count, is_ending, settle};
@@ -101,7 +102,7 @@ pub fn attend(
     }
     begin(&rules, &mut status, now);
     for answer in answers {
-        take_in(&rules, &mut status, answer);
+        take_in(&metrics, &rules, &mut status, answer);
     }
     settle(&rules, &mut status, spec.terminate, now);
     if status.phase.is_completed() {
@@ -285,9 +286,10 @@ fn begin(rules: &[Rules], status: &mut AnalysisRunStatus, now: Timestamp) {
     }
 }
 
-fn take_in(rules: &[Rules], status: &mut AnalysisRunStatus, answer: &Answered) {
+fn take_in(metrics: &[Metric], rules: &[Rules], status: &mut AnalysisRunStatus, answer: &Answered) {
     let ending = is_ending(false, &status.metric_results);
-    let Some(rules) = rules.iter().find(|rules| rules.name == answer.metric) else { return };
+    let mut known = metrics.iter().zip(rules);
+    let Some((metric, rules)) = known.find(|(_, rules)| rules.name == answer.metric) else { return };
     let Some(result) = status.metric_results.iter_mut().find(|it| it.name == answer.metric) else { return };
     // Somebody else has measured meanwhile, or this very answer was stored and nobody was told. Clocks do not tell: they
     // may be set back.
@@ -303,8 +305,11 @@ fn take_in(rules: &[Rules], status: &mut AnalysisRunStatus, answer: &Answered) {
     // What kept it from being asked is over.
     result.message.clear();
     let mut made = Measurement { started_at: Some(started), ..answer.made.clone() };
-    if let Some((name, query)) = made.metadata.remove_entry(RESOLVED_QUERY) {
-        result.metadata.insert(name, query);
+    // An error does not tell it. Of several pods each has its own.
+    let asked = resolved_query(&metric.provider).filter(|_| metric.for_each_pod.is_none());
+    let query = made.metadata.remove(RESOLVED_QUERY).or_else(|| asked.map(|query| kept(query.to_owned())));
+    if let Some(query) = query {
+        result.metadata.insert(RESOLVED_QUERY.to_owned(), query);
     }
     count(rules, result, made);
 }

@@ -46,7 +46,12 @@ pub fn measurement(answer: Answer, conditions: &Conditions, now: Timestamp) -> R
 }
 
 fn shown_of(secrets: &Redactor, text: &str) -> String {
-    cut(secrets.text(text), LONGEST)
+    kept(secrets.text(text))
+}
+
+/// A text without secrets, as much of it as is kept.
+pub(crate) fn kept(text: String) -> String {
+    cut(text, LONGEST)
 }
 
 /// What a measurement says, before anything is taken out of it.

@@ -124,6 +124,11 @@ fn form(pairs: &[(&str, &str)]) -> String {
 /// What a provider says of its metric, rather than of one measurement: the query, filled in. Users know it by this name.
 pub const RESOLVED_QUERY: &str = "ResolvedPrometheusQuery";
 
+/// That query, of a metric with its arguments; none for other providers.
+pub(crate) fn resolved_query(provider: &Json) -> Option<&str> {
+    provider.get("prometheus")?.get("query")?.as_str()
+}
+
 /// How many requests a provider may make for one value: the ten pages that CloudWatch is asked for, and before them
 /// whoever gives credentials.
 pub const MOST_REQUESTS: u32 = 10 + aws::credentials::MOST_ASKED;

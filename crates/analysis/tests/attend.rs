@@ -142,6 +142,22 @@ fn a_metric_is_known_by_its_name_with_the_arguments_filled_in() {
 }
 
 #[test]
+fn the_query_of_a_metric_is_told_even_if_it_was_never_answered() {
+    let metrics = json!([{"name": "errors", "provider": {"prometheus": {
+        "address": "http://prometheus", "query": "rate(errors{app=\"{{args.app}}\"}[{{args.window}}])",
+    }}}]);
+    let secret = json!({"secretKeyRef": {"name": "apps", "key": "db"}});
+    let args = json!([{"name": "window", "value": "5m"}, {"name": "app", "valueFrom": secret}]);
+    let mut run = run(json!({"metrics": metrics, "args": args}));
+    run.look();
+    run.answer("errors", Reading::Error("connection refused".to_owned()));
+    run.look();
+    let told = &run.status.metric_results[0];
+    assert_eq!(told.error, 1);
+    assert_eq!(told.metadata["ResolvedPrometheusQuery"], "rate(errors{app=\"*****\"}[5m])");
+}
+
+#[test]
 fn a_bad_value_ends_the_run_and_what_comes_late_changes_nothing() {
     let metrics = [metric("errors", &json!({})), metric("latency", &json!({}))];
     let mut run = run(json!({"metrics": metrics}));
