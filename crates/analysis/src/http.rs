@@ -11,7 +11,7 @@ use std::collections::BTreeMap;
 use std::sync::{Mutex, PoisonError};
 use std::time::Duration;
 
-use futures::future::join_all;
+use futures::future::{BoxFuture, join_all};
 use http::header::{HeaderName, HeaderValue, LOCATION, USER_AGENT};
 use http::{Response, Uri};
 use http_body_util::BodyExt;
@@ -142,11 +142,11 @@ impl Asker {
 
     /// Asks for each pod, all at once. `made` says what is kept of each. Where others are in the way of one, nothing is
     /// known of all; inside, why.
-    pub async fn measure_each<Made>(
+    pub async fn measure_each<'made, Made>(
         &self,
         providers: &BTreeMap<String, Box<dyn Provider>>,
         setting: &Setting<'_>,
-        made: impl AsyncFn(String, Result<Measured, String>) -> Made,
+        made: impl Fn(String, Result<Measured, String>) -> BoxFuture<'made, Made>,
         sent: &mut Vec<String>,
     ) -> Result<BTreeMap<String, Made>, String> {
         let made = &made;

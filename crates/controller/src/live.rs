@@ -6,6 +6,7 @@ use std::fmt::Debug;
 use std::sync::Arc;
 use std::time::Duration;
 
+use futures::{FutureExt, TryFutureExt};
 use k8s_openapi::api::core::v1::Secret;
 use kube::{Api, Client};
 use tokio::task::JoinError;
@@ -220,10 +221,11 @@ impl Parts {
         secrets.others.extend(providers::hidden(&secret).cloned());
         let (now, namespace) = (self.clock.now(), question.run.namespace.as_str());
         let setting = Setting { now, namespace, secret: &secret, environment: &environment };
-        let made = async |pod: String, measured: Result<Measured, String>| {
-            let (conditions, name) = (question.conditions.clone(), pod.clone());
-            let judged = self.aside(namespace, move || of_pod(&name, measured, &conditions, now)).await;
-            judged.map_err(|error| Trouble::Lasting(format!("the value of {pod} could not be judged: {error}")))
+        let made = |pod: String, measured: Result<Measured, String>| {
+            let (conditions, name) = (Arc::clone(&question.conditions), pod.clone());
+            let judged = self.aside(namespace, move || of_pod(&name, measured, &conditions, now));
+            let failed = move |error| Trouble::Lasting(format!("the value of {pod} could not be judged: {error}"));
+            judged.map_err(failed).boxed()
         };
         let values = self.asker.measure_each(&providers, &setting, made, &mut secrets.others).await;
         let values = values.map_err(Trouble::Passing)?;

@@ -3,6 +3,7 @@
 use std::collections::BTreeMap;
 use std::time::Duration;
 
+use futures::FutureExt;
 use futures::future::join_all;
 use serde_json::json;
 use windlass_analysis::expression::Value;
@@ -234,7 +235,9 @@ async fn each_pod_is_asked_by_itself() {
     ]);
     let empty = BTreeMap::new();
     let setting = Setting { now: now(), namespace: "shop", secret: &empty, environment: &empty };
-    let made = async |pod: String, measured: Result<Measured, String>| (pod, measured.map(|it| it.value));
+    let made = |pod: String, measured: Result<Measured, String>| {
+        async move { (pod, measured.map(|it| it.value)) }.boxed()
+    };
     let asker = Asker::default();
     let values = asker.measure_each(&providers, &setting, made, &mut Vec::new()).await.unwrap();
     assert_eq!(values["db-0"], ("db-0".to_owned(), Ok(Value::Float(7.0))));
@@ -249,7 +252,7 @@ async fn where_others_are_in_the_way_of_one_pod_nothing_is_said_of_any() {
     let providers = BTreeMap::from([("db-0".to_owned(), ask()), ("db-1".to_owned(), ask())]);
     let empty = BTreeMap::new();
     let setting = Setting { now: now(), namespace: "shop", secret: &empty, environment: &empty };
-    let made = async |pod: String, measured: Result<Measured, String>| (pod, measured.is_ok());
+    let made = |pod, measured: Result<Measured, String>| async move { (pod, measured.is_ok()) }.boxed();
     let asker = Asker::new(limits);
     let values = asker.measure_each(&providers, &setting, made, &mut Vec::new()).await;
     assert!(values.unwrap_err().starts_with("waited 200ms behind other requests"));
