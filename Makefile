@@ -35,10 +35,11 @@ mutations: ## Put deliberate bugs in, one at a time, and see that the simulator 
 	@tests/mutations/run $(ARGS)
 
 .PHONY: lint
-lint: ## Check format, lints (warnings are errors), licences and banned crates
+lint: ## Check format, lints (warnings are errors), licences, banned crates, and that the deliberate bugs still apply
 	@echo "== format"; $(CARGO) fmt --all --check
 	@echo "== lints"; $(CARGO) clippy --quiet --workspace --all-targets --features windlass/faults -- -D warnings
 	@echo "== licences and banned crates"; tests/licences
+	@echo "== deliberate bugs"; for bug in tests/mutations/*.patch; do git apply --check $$bug; done
 
 .PHONY: build
 build: ## Build the binary, and the kubectl plugin beside it

@@ -7,6 +7,7 @@ use std::sync::Arc;
 use jiff::{SignedDuration, Timestamp};
 use windlass_api::analysis::{AnalysisRunSpec, AnalysisRunStatus, Measurement, Metric, MetricResult, Phase};
 
+use crate::bounds::fit;
 use crate::compose::{Prepared, Unfit, podless, prepared};
 use crate::gauge::{About, Owner, RunIdentity};
 use crate::measurement::kept;
@@ -97,7 +98,7 @@ pub fn attend(
         Err(unfit) => return refuse(spec, status, &unfit, answers, asked, now),
     };
     for rules in &mut rules {
-        let spread = spread(&run.uid, &rules.name, rules.interval.unwrap_or_default());
+        let spread = spread(&run.uid, &rules.name, rules.interval);
         rules.initial_delay = rules.initial_delay.saturating_add(spread);
     }
     begin(&rules, &mut status, now);
@@ -105,6 +106,7 @@ pub fn attend(
         take_in(&metrics, &rules, &mut status, answer);
     }
     settle(&rules, &mut status, spec.terminate, now);
+    fit(&mut status);
     if status.phase.is_completed() {
         return over(spec, status, answers, asked, now);
     }
@@ -335,15 +337,17 @@ fn ask_for(
     Some(Ask { metric, number, about, conditions: Arc::clone(conditions) })
 }
 
-/// The share of an interval by which the measurements of different runs are spread, so that many that began together do
-/// not ask together for ever: the same for one metric of one run, whoever asks.
-fn spread(run_uid: &str, metric: &str, interval: SignedDuration) -> SignedDuration {
-    const MOST: i64 = 500;
+/// By how much the measurements of different runs are spread, so that many that began together do not ask together for
+/// ever: up to a twentieth of the interval, the same for one metric of one run, whoever asks. What is asked once is asked
+/// at once.
+fn spread(run_uid: &str, metric: &str, interval: Option<SignedDuration>) -> SignedDuration {
+    const MOST: i64 = 5000;
     let bytes = run_uid.bytes().chain(metric.bytes());
     let hash = bytes.fold(0xcbf2_9ce4_8422_2325_u64, |hash, byte| {
         (hash ^ u64::from(byte)).wrapping_mul(0x0100_0000_01b3)
     });
-    let tenth = i64::try_from(interval.as_millis() / 10).unwrap_or(MOST).clamp(0, MOST);
+    let longest = interval.unwrap_or_default().as_millis() / 20;
+    let longest = i64::try_from(longest).unwrap_or(MOST).clamp(0, MOST);
     let share = i64::try_from(hash % 1000).unwrap_or_default();
-    SignedDuration::from_millis(tenth * share / 1000)
+    SignedDuration::from_millis(longest * share / 1000)
 }

@@ -4,6 +4,7 @@
 
 pub mod arguments;
 pub mod attend;
+mod bounds;
 pub mod compose;
 pub mod environment;
 pub mod expression;

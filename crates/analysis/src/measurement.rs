@@ -243,7 +243,7 @@ fn number_of(number: f64) -> Json {
     }
 }
 
-fn cut(mut text: String, most: usize) -> String {
+pub(crate) fn cut(mut text: String, most: usize) -> String {
     if let Some((end, _)) = text.char_indices().nth(most) {
         text.truncate(end);
         text.push(CUT);

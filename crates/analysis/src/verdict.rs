@@ -378,6 +378,12 @@ fn assess_all(rules: &[Rules], status: &mut AnalysisRunStatus, ending: Ending) {
         if let Some(cause) = cause {
             result.message = words(rules, result, phase, cause);
         }
+        let was_ended = result.measurements.last().is_some_and(|last| last.message == ENDED);
+        if !result.phase.is_completed() && phase == Phase::Inconclusive && was_ended {
+            // Only now is it known that it is held against the metric.
+            result.count += 1;
+            result.inconclusive += 1;
+        }
         result.phase = phase;
     }
 }

@@ -19,6 +19,7 @@ use windlass_api::analysis::{AnalysisRunSpec, AnalysisRunStatus, Metric, Phase};
 
 /// A run under test: what is stored of it, what is on its way, and the time.
 struct Run {
+    uid: String,
     spec: AnalysisRunSpec,
     status: AnalysisRunStatus,
     open: BTreeMap<String, (Timestamp, u32, Arc<Conditions>)>,
@@ -32,6 +33,7 @@ struct Run {
 
 fn run(spec: serde_json::Value) -> Run {
     Run {
+        uid: "1-2-3".to_owned(),
         spec: serde_json::from_value(spec).unwrap(),
         status: AnalysisRunStatus::default(),
         open: BTreeMap::new(),
@@ -55,7 +57,7 @@ impl Run {
         let identity = RunIdentity {
             namespace: "data".to_owned(),
             name: "run".to_owned(),
-            uid: "1-2-3".to_owned(),
+            uid: self.uid.clone(),
             owner: if self.whom == Whom::Nobody { Owner::Nobody } else { Owner::Rollout },
         };
         let asked: BTreeSet<String> = self.open.keys().cloned().collect();
@@ -101,6 +103,24 @@ impl Run {
 
 fn value(number: f64) -> Reading {
     Reading::Value(Measured { value: Value::Float(number), metadata: BTreeMap::new() })
+}
+
+#[test]
+fn runs_that_begin_together_do_not_ask_together() {
+    let begins = |interval: &str, uid: usize| {
+        let mut run = run(json!({"metrics": [metric("errors", &json!({"interval": interval, "count": 2}))]}));
+        run.uid = format!("uid-{uid}");
+        let wake = run.look().wake;
+        wake.map_or(SignedDuration::ZERO, |wake| wake.duration_since(run.now))
+    };
+    for (interval, most) in [("10s", 500), ("1m", 3000), ("1h", 5000)] {
+        let all: BTreeSet<SignedDuration> = (0..100).map(|uid| begins(interval, uid)).collect();
+        assert!(all.len() > 80, "{interval}: {all:?}");
+        let last = all.last().copied().unwrap();
+        let most = SignedDuration::from_millis(most);
+        assert!(last <= most && last > most / 2, "{interval}: {last:?}");
+        assert_eq!(begins(interval, 7), begins(interval, 7), "whoever asks");
+    }
 }
 
 #[test]
@@ -191,7 +211,7 @@ fn an_answer_that_somebody_else_has_stored_meanwhile_is_not_counted_twice() {
 fn a_clock_that_is_set_back_silences_no_metric() {
     let mut run = run(json!({"metrics": [metric("errors", &json!({"interval": "1m"}))]}));
     run.look();
-    run.after(1);
+    run.after(3);
     run.answer("errors", value(0.01));
     assert!(run.after(0).is_empty());
     assert_eq!(run.after(-3600), ["errors"], "at once, not an hour later");

@@ -5,13 +5,11 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::sync::{Arc, LazyLock};
 
 use jiff::Timestamp;
-use kube::Resource;
 use tokio::time::Instant;
 use windlass_analysis::attend::{Answered, Ask, Attended, News, attend};
-use windlass_analysis::gauge::{Owner, Question, RunIdentity, Subject, Whom};
+use windlass_analysis::gauge::{About, Owner, Question, RunIdentity, Subject, Whom};
 use windlass_analysis::measurement::measurement;
 use windlass_api::analysis::{AnalysisRun, AnalysisRunStatus, Metric, MetricResult, Phase};
-use windlass_api::rollout_plugin::RolloutPlugin;
 use windlass_api::{EventKind, EventText, Front};
 use windlass_engine::{RolloutName, Seen};
 
@@ -39,18 +37,19 @@ pub(crate) struct Served {
 impl Served {
     pub(crate) fn is(&self, run: &AnalysisRun) -> bool {
         let labels = run.metadata.labels.as_ref();
-        match labels.and_then(|labels| labels.get(RUN_INSTANCE_LABEL)) {
-            Some(name) => *name == self.name,
-            // What another kind of object has made, such as a Rollout of Argo's, is for its own controller.
-            None => self.unnamed && !is_anothers(run),
-        }
+        let name = labels.and_then(|labels| labels.get(RUN_INSTANCE_LABEL));
+        !is_argos(run) && name.map_or(self.unnamed, |name| *name == self.name)
     }
 }
 
-/// Another kind of object than ours controls it.
-fn is_anothers(run: &AnalysisRun) -> bool {
+/// A Rollout or an Experiment of Argo's has made it, for its own controller.
+fn is_argos(run: &AnalysisRun) -> bool {
     let mut owners = run.metadata.owner_references.iter().flatten();
-    owners.any(|owner| owner.controller == Some(true) && owner.kind != RolloutPlugin::kind(&()))
+    owners.any(|owner| {
+        owner.controller == Some(true)
+            && owner.api_version.starts_with("argoproj.io/")
+            && matches!(owner.kind.as_str(), "Rollout" | "Experiment")
+    })
 }
 
 /// Looks at a run until there is nothing to write.
@@ -129,6 +128,12 @@ async fn look_once(context: &Context, key: &Key, run: &Arc<AnalysisRun>) -> Resu
         gone(context, key);
         return Ok(Looked::Until(None));
     }
+    // Nothing more is asked for what cannot be stored: the answers would pile up.
+    let job = Job::Analysis(key.clone());
+    let (ask, put_off): (Vec<Ask>, Vec<Ask>) = match context.note(&job).failures {
+        0 => (ask, Vec::new()),
+        _ => ask.into_iter().partition(|it| it.about != About::New),
+    };
     // Whoever is to be asked is asked before anything is stored: a thousand runs that begin together do not wait for each
     // other's writes. Losing it loses nothing.
     for it in ask {
@@ -150,8 +155,10 @@ async fn look_once(context: &Context, key: &Key, run: &Arc<AnalysisRun>) -> Resu
         return Ok(Looked::Wrote);
     }
     context.asked.stored(key, &done);
+    // Nothing failed this time.
+    let put_off = (!put_off.is_empty()).then(Instant::now);
     let wake = wake.map(|at| instant(now, at));
-    Ok(Looked::Until(wake.into_iter().chain(rested).min()))
+    Ok(Looked::Until(wake.into_iter().chain(rested).chain(put_off).min()))
 }
 
 /// Nothing was measured, and there is nothing to tell.
@@ -324,4 +331,47 @@ async fn read_again(context: &Context, key: &Key, object: &Object) -> Result<(),
     }
     context.writer.is_sure_of(object);
     Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    #[test]
+    fn runs_are_served_by_their_name_and_never_those_that_argo_rollouts_has_made() {
+        let ours = Served { name: "windlass".to_owned(), unnamed: true };
+        let beside_argo = Served { unnamed: false, ..ours.clone() };
+        let argo = "argoproj.io/v1alpha1";
+        let rows = [
+            (None, None, true, false),
+            (Some("windlass"), None, true, true),
+            (Some("blue"), None, false, false),
+            (None, Some((argo, "RolloutPlugin")), true, false),
+            (Some("windlass"), Some((argo, "RolloutPlugin")), true, true),
+            (None, Some((argo, "Rollout")), false, false),
+            (None, Some((argo, "Experiment")), false, false),
+            (Some("windlass"), Some((argo, "Rollout")), false, false),
+            // Others make runs too, and nobody else would serve them.
+            (None, Some(("kargo.akuity.io/v1alpha1", "Freight")), true, false),
+            (None, Some(("example.com/v1", "Rollout")), true, false),
+        ];
+        for (name, owner, alone, beside) in rows {
+            let labels = name.map_or_else(|| json!({}), |name| json!({RUN_INSTANCE_LABEL: name}));
+            let owners: Vec<_> = owner
+                .iter()
+                .map(|(api, kind)| {
+                    json!({"apiVersion": api, "kind": kind, "name": "a", "uid": "1", "controller": true})
+                })
+                .collect();
+            let run: AnalysisRun = serde_json::from_value(json!({
+                "apiVersion": argo, "kind": "AnalysisRun",
+                "metadata": {"name": "run", "labels": labels, "ownerReferences": owners},
+                "spec": {"metrics": []},
+            }))
+            .unwrap();
+            assert_eq!((ours.is(&run), beside_argo.is(&run)), (alone, beside), "{name:?} {owner:?}");
+        }
+    }
 }

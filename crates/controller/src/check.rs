@@ -1,7 +1,6 @@
 //! Carries out what the engine wants done about checks: a run of an analysis is made, asked to end, or deleted when
 //! there are more than are kept.
 
-
 use serde_json::Value;
 use windlass_analysis::compose::{About, Standing, compose};
 use windlass_analysis::templates::closure;

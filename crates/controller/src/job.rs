@@ -24,7 +24,11 @@ const LONGEST_NAME: usize = 63;
 /// A watch tells when a Job is over; this is for the case that it does not.
 const LOOK_AGAIN: SignedDuration = SignedDuration::from_secs(30);
 /// Why a container waits when it will never run.
-const NEVER_RUNS: [&str; 3] = ["ErrImagePull", "ImagePullBackOff", "InvalidImageName"];
+const NEVER_RUNS: &str = "InvalidImageName";
+/// Why a container waits when it may never run: a registry may be away for a moment.
+const MAY_RUN: [&str; 2] = ["ErrImagePull", "ImagePullBackOff"];
+/// For so long an image may be missing.
+const PATIENCE: SignedDuration = SignedDuration::from_mins(5);
 
 /// A Job, and the word for why its pods will never run, if there is one.
 pub(crate) struct Found {
@@ -124,7 +128,12 @@ pub(crate) fn check(run: &RunIdentity, name: &str) -> Result<(), String> {
 }
 
 /// A Job and, while it is not over, whether its pods can run at all.
-pub(crate) async fn look(client: &Client, namespace: &str, name: &str) -> Result<Option<Found>, Trouble> {
+pub(crate) async fn look(
+    client: &Client,
+    namespace: &str,
+    name: &str,
+    now: Timestamp,
+) -> Result<Option<Found>, Trouble> {
     let jobs: Api<Job> = Api::namespaced(client.clone(), namespace);
     let Some(job) = read_object(&jobs, name, &format!("Job {namespace}/{name}")).await? else {
         return Ok(None);
@@ -135,17 +144,19 @@ pub(crate) async fn look(client: &Client, namespace: &str, name: &str) -> Result
         let pods: Api<Pod> = Api::namespaced(client.clone(), namespace);
         let of_job = ListParams::default().labels(&format!("batch.kubernetes.io/job-name={name}"));
         let pods = in_time(&format!("the pods of Job {namespace}/{name}"), pods.list(&of_job)).await?;
-        pods.items.iter().find_map(never_runs)
+        pods.items.iter().find_map(|pod| never_runs(pod, now))
     };
     Ok(Some(Found { job, never_runs }))
 }
 
-fn never_runs(pod: &Pod) -> Option<String> {
+fn never_runs(pod: &Pod, now: Timestamp) -> Option<String> {
     let status = pod.status.as_ref()?;
+    let began = pod.metadata.creation_timestamp.as_ref();
+    let is_old = began.is_some_and(|began| now.duration_since(began.0) > PATIENCE);
     let all = [&status.init_container_statuses, &status.container_statuses];
     let containers = all.into_iter().flatten().flatten();
     let mut waiting = containers.filter_map(|it| it.state.as_ref()?.waiting.as_ref()?.reason.clone());
-    waiting.find(|reason| NEVER_RUNS.contains(&reason.as_str()))
+    waiting.find(|reason| reason == NEVER_RUNS || (is_old && MAY_RUN.contains(&reason.as_str())))
 }
 
 /// How a Job ended, and why.
@@ -262,11 +273,21 @@ mod tests {
     }
 
     #[test]
-    fn an_image_that_cannot_be_had_is_told_of_any_container() {
-        let waiting = json!([{"name": "a", "state": {"waiting": {"reason": "ImagePullBackOff"}}}]);
+    fn an_image_that_cannot_be_had_is_told_of_any_container_once_it_was_missing_for_long() {
+        let created = Timestamp::from_second(1_800_000_000).unwrap();
+        let pod = |field: &str, reason: &str| -> Pod {
+            let waiting = json!([{"name": "a", "state": {"waiting": {"reason": reason}}}]);
+            let metadata = json!({"creationTimestamp": created});
+            serde_json::from_value(json!({"metadata": metadata, "status": {field: waiting}})).unwrap()
+        };
+        let after = |minutes| created + SignedDuration::from_mins(minutes);
         for field in ["containerStatuses", "initContainerStatuses"] {
-            let pod: Pod = serde_json::from_value(json!({"status": {field: waiting}})).unwrap();
-            assert_eq!(never_runs(&pod).as_deref(), Some("ImagePullBackOff"), "{field}");
+            let missing = pod(field, "ImagePullBackOff");
+            assert_eq!(never_runs(&missing, after(4)), None, "a registry may be away for a moment");
+            assert_eq!(never_runs(&missing, after(6)).as_deref(), Some("ImagePullBackOff"), "{field}");
+            let nonsense = pod(field, "InvalidImageName");
+            assert_eq!(never_runs(&nonsense, created).as_deref(), Some("InvalidImageName"), "{field}");
+            assert_eq!(never_runs(&pod(field, "ContainerCreating"), after(60)), None, "{field}");
         }
     }
 }

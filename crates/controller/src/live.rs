@@ -224,7 +224,8 @@ impl Parts {
         let made = |pod: String, measured: Result<Measured, String>| {
             let (conditions, name) = (Arc::clone(&question.conditions), pod.clone());
             let judged = self.aside(namespace, move || of_pod(&name, measured, &conditions, now));
-            let failed = move |error| Trouble::Lasting(format!("the value of {pod} could not be judged: {error}"));
+            let failed =
+                move |error| Trouble::Lasting(format!("the value of {pod} could not be judged: {error}"));
             judged.map_err(failed).boxed()
         };
         let values = self.asker.measure_each(&providers, &setting, made, &mut secrets.others).await;
@@ -257,8 +258,9 @@ impl Parts {
                 metadata: metadata.clone(),
             });
         }
-        let found = job::look(&self.client, &run.namespace, name).await?;
-        Ok(job::judged(found.as_ref(), name, metadata, self.clock.now()))
+        let now = self.clock.now();
+        let found = job::look(&self.client, &run.namespace, name, now).await?;
+        Ok(job::judged(found.as_ref(), name, metadata, now))
     }
 
     /// The values of the arguments that are keys of Secrets.

@@ -7,7 +7,7 @@ use std::time::Duration;
 
 use jiff::Timestamp;
 use kube::api::{ApiResource, DynamicObject, ListParams};
-use kube::core::GroupVersionKind;
+use kube::core::{GroupVersionKind, ObjectMeta};
 use kube::discovery::{Scope, pinned_kind};
 use kube::{Api, Client, ResourceExt};
 use serde_json::{Value, json};
@@ -82,6 +82,13 @@ pub(crate) async fn evaluate(
     };
     let namespace = &question.run.namespace;
     somebody(question, expression.looks_at())?;
+    // Evaluating may take a second or two at its limit, and objects are large: few have them at hand at once.
+    let rooms = [(Some(namespace.clone()), AT_ONCE / 2), (None, AT_ONCE)];
+    let places = tokio::time::timeout(WAIT, objects.rooms.places(rooms)).await;
+    let places = places.map_err(|_| {
+        let wait = WAIT.as_secs();
+        Trouble::Passing(format!("waited {wait} s behind other expressions, which take long to evaluate"))
+    })?;
     let object = match expression.object() {
         Some(wanted) => {
             wanted.check(namespace)?;
@@ -107,13 +114,6 @@ pub(crate) async fn evaluate(
         return Err(Trouble::Passing(FillError::NoPods(question.metric.name.clone()).to_string()));
     }
     let (target, stable) = (target.to_owned(), subject.map(|it| it.stable.clone()).unwrap_or_default());
-    // It may take a second or two at its limit: nobody else waits for that.
-    let rooms = [(Some(namespace.clone()), AT_ONCE / 2), (None, AT_ONCE)];
-    let places = tokio::time::timeout(WAIT, objects.rooms.places(rooms)).await;
-    let places = places.map_err(|_| {
-        let wait = WAIT.as_secs();
-        Trouble::Passing(format!("waited {wait} s behind other expressions, which take long to evaluate"))
-    })?;
     let evaluated = tokio::task::spawn_blocking(move || {
         let _places = places;
         expression.evaluate(&Facts {
@@ -211,7 +211,9 @@ fn may_be_shown(resource: &ApiResource) -> Result<(), String> {
 }
 
 fn as_json(object: &DynamicObject) -> Value {
-    let mut json = json!({"metadata": object.metadata});
+    // Nobody asks who owns which field, and that is half of many an object.
+    let metadata = ObjectMeta { managed_fields: None, ..object.metadata.clone() };
+    let mut json = json!({"metadata": metadata});
     if let (Some(fields), Some(data)) = (json.as_object_mut(), object.data.as_object()) {
         fields.extend(data.clone());
     }

@@ -189,7 +189,8 @@ impl Verdict {
                 "the partition rests at 2147483647 between two runs, so a new template is held"
             }
         };
-        let install = format!("apply the output of `{}` of this version, {OTHERS}", install_command(hold, me));
+        let install =
+            format!("apply the output of `{}` of this version, {OTHERS}", install_command(hold, me));
         let (reason, message, remedy) = match self {
             Self::Guarded => {
                 let reason = match hold {

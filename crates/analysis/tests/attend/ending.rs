@@ -21,6 +21,11 @@ fn a_measurement_that_takes_longer_is_ended_with_its_run() {
     run.look();
     run.spec.terminate = true;
     assert!(matches!(run.look().ask[0].about, About::Ended { .. }));
+    let (phase, message) = (Phase::Inconclusive, ENDED.to_owned());
+    run.answer("smoke", Reading::Verdict { phase, message, metadata: BTreeMap::new() });
+    run.look();
+    let result = &run.status.metric_results[0];
+    assert_eq!((result.phase, result.count, result.inconclusive), (Phase::Inconclusive, 1, 1), "they agree");
 }
 
 #[test]

@@ -172,7 +172,8 @@ fn words(answer: Result<String, String>, server: &Server) -> String {
     answer.unwrap_or_else(|error| error).replace(&server.address.to_string(), "HOST")
 }
 
-const BEHIND: &str = "not asked: waited 200ms behind other requests, to HOST or of the same namespace, which are slow";
+const BEHIND: &str =
+    "not asked: waited 200ms behind other requests, to HOST or of the same namespace, which are slow";
 
 #[tokio::test]
 async fn a_slow_host_holds_up_only_those_who_ask_it() {
@@ -320,7 +321,8 @@ async fn of_large_answers_few_are_read_at_once() {
     let (all, answer) = tokio::join!(all, text(&asker, &of_small));
     assert_eq!(answer.as_deref(), Ok("1"));
     let told: Vec<String> = all.into_iter().map(|it| words(it, &slow)).collect();
-    let many = "not asked: the answer of HOST is larger than 64 KiB, and many such are being read: ask for less";
+    let many =
+        "not asked: the answer of HOST is larger than 64 KiB, and many such are being read: ask for less";
     // Sixteen of 32 places are one namespace's.
     assert_eq!(told.iter().filter(|words| *words == many).count(), 4, "{told:?}");
 }

@@ -5,7 +5,9 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use jiff::Timestamp;
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::{ObjectMeta, OwnerReference};
-use windlass_engine::{Blame, CheckId, CheckName, CheckPlace, CheckState, Memo, Revision, Run, SeenCheck, Verdict};
+use windlass_engine::{
+    Blame, CheckId, CheckName, CheckPlace, CheckState, Memo, Revision, Run, SeenCheck, Verdict,
+};
 
 use super::spec::{RolloutPlugin, RolloutPluginSpec};
 use super::status::{AnalysisRunReference, CanaryStatus};

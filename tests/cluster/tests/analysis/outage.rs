@@ -54,7 +54,8 @@ async fn an_outage_in_the_middle_of_what_is_measured_beside_the_steps_follows_th
         let rollout = watched_rollout("web", &steps, &block("errors", "onError: pause"));
         let (stable, revision) = changed(world, &rollout).await;
         target.set_error_rate(&revision, 0.0);
-        let good = |run: &AnalysisRun| run.status.as_ref().is_some_and(|it| it.metric_results[0].successful > 1);
+        let good =
+            |run: &AnalysisRun| run.status.as_ref().is_some_and(|it| it.metric_results[0].successful > 1);
         world.until_run("two good values were measured", good).await;
         prometheus.stop();
         let undecided = |status: &RolloutPluginStatus| {
@@ -78,9 +79,8 @@ async fn an_outage_is_waited_out_where_that_is_the_policy() {
         let (_, revision) = unanswered(world, &mut prometheus, "onError: retry").await;
         target.set_error_rate(&revision, 0.0);
         world.until_run_phase(Phase::Error).await;
-        let waits = |status: &RolloutPluginStatus| {
-            status.waits.iter().any(|wait| wait.reason == "AnalysisError")
-        };
+        let waits =
+            |status: &RolloutPluginStatus| status.waits.iter().any(|wait| wait.reason == "AnalysisError");
         world.until_status("web", "it says why it waits", waits).await;
         assert_eq!(world.count_on(&revision).await, 1);
         prometheus.start_again().await;
