@@ -323,8 +323,13 @@ pub(super) fn at_rest(store: &Store) -> Vec<(&'static str, String)> {
             ));
         }
     }
+    let blamed = at(rollout, &["status", "memo", "run", "blame"]).and_then(|blame| text(blame, &["name"]));
     for (name, said) in named(rollout) {
         let there = analyses_of(store, rollout).find(|run| Key::of(run).name == name);
+        if there.is_none() && blamed == Some(name) {
+            // Somebody has deleted it; what it has said stands.
+            continue;
+        }
         let is = there.map_or("gone", phase);
         if is != said && !(matches!(is, "" | "Pending") && said == "Running") {
             found.push((
