@@ -233,7 +233,7 @@ impl Cached for AnalysisRun {
     const KIND: Kind = Kind::AnalysisRuns;
 
     fn keep(&self, index: &mut Index) -> Vec<Job> {
-        index.keep_run(Arc::new(self.clone()))
+        index.keep_run(&Arc::new(self.clone()))
     }
 
     fn forget(&self, index: &mut Index) -> Vec<Job> {

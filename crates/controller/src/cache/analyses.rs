@@ -36,15 +36,15 @@ impl Analyses {
     }
 
     /// True when this is news.
-    pub(crate) fn keep_run(&mut self, run: Arc<AnalysisRun>) -> bool {
+    pub(crate) fn keep_run(&mut self, run: &Arc<AnalysisRun>) -> bool {
         let key = Key::of(&run.metadata);
-        if let Some((_, uid)) = controller(&run) {
+        if let Some((_, uid)) = controller(run) {
             self.runs_by_owner.entry(uid).or_default().insert(key.clone());
         }
-        let is_news = self.runs.keep(key.clone(), version(&run.metadata), Arc::clone(&run));
+        let is_news = self.runs.keep(key.clone(), version(&run.metadata), Arc::clone(run));
         // An older version, which a watch may still bring, waits for other Jobs than we do now.
         if is_news {
-            self.forget_jobs(&key, &run);
+            self.forget_jobs(&key, run);
         }
         is_news
     }
@@ -182,23 +182,23 @@ mod tests {
     #[test]
     fn that_a_job_is_over_is_known_until_that_is_stored() {
         let mut analyses = Analyses::default();
-        analyses.keep_run(run(1, &[("a", false)]));
+        analyses.keep_run(&run(1, &[("a", false)]));
         analyses.job_is_over(key(), "a".to_owned(), false);
         // Made a moment ago; storing something else of the run does not forget it.
         analyses.job_is_over(key(), "b".to_owned(), false);
-        analyses.keep_run(run(3, &[("a", true), ("b", false)]));
+        analyses.keep_run(&run(3, &[("a", true), ("b", false)]));
         assert!(!analyses.is_job_over(&key(), "a") && analyses.is_job_over(&key(), "b"));
         // What a watch brings late says nothing of what came after it.
-        analyses.keep_run(run(2, &[("b", true)]));
+        analyses.keep_run(&run(2, &[("b", true)]));
         assert!(analyses.is_job_over(&key(), "b"));
-        analyses.keep_run(run(4, &[("b", true)]));
+        analyses.keep_run(&run(4, &[("b", true)]));
         assert!(analyses.jobs_over.is_empty());
     }
 
     #[test]
     fn a_job_that_goes_when_it_is_not_needed_any_more_is_not_kept() {
         let mut analyses = Analyses::default();
-        analyses.keep_run(run(1, &[("b", true), ("c", false)]));
+        analyses.keep_run(&run(1, &[("b", true), ("c", false)]));
         for job in ["a", "b"] {
             analyses.job_is_over(key(), job.to_owned(), true);
         }

@@ -50,10 +50,10 @@ impl Index {
 
     /// A run concerns itself; the rollout that controls it only when something else than a measurement is new: of those
     /// there are many, and none of them says anything to a rollout before the verdict is in.
-    pub(crate) fn keep_run(&mut self, run: Arc<AnalysisRun>) -> Vec<Job> {
+    pub(crate) fn keep_run(&mut self, run: &Arc<AnalysisRun>) -> Vec<Job> {
         let before = self.analyses.run(&Key::of(&run.metadata)).cloned();
-        let of_the_rollout = before.is_none_or(|before| !says_the_same(&before, &run));
-        let mut jobs = jobs_of(&run);
+        let of_the_rollout = before.is_none_or(|before| !says_the_same(&before, run));
+        let mut jobs = jobs_of(run);
         jobs.retain(|job| of_the_rollout || matches!(job, Job::Analysis(_)));
         if self.analyses.keep_run(run) { jobs } else { Vec::new() }
     }
