@@ -100,24 +100,40 @@ fn values(run: &AnalysisRun) -> Vec<f64> {
     measured.filter_map(|it| it.value.strip_prefix('[')?.strip_suffix(']')?.parse().ok()).collect()
 }
 
+/// Where the analysis stands that notices.
+#[derive(Clone, Copy, Debug)]
+enum Place {
+    Beside,
+    AtStep,
+}
+
 /// How long it takes from the moment at which Prometheus sees the errors until every pod is back on the former version.
-async fn time_until_put_back() -> Duration {
+async fn time_until_put_back(place: Place) -> Duration {
     // Its own: what was measured of a revision before would judge the one of the same name.
     let target = Scraped::start().await;
     let prometheus = Prometheus::start(&[target.address]).await;
     let mut took = Duration::MAX;
     test("turns-bad", async |world| {
-        let rules =
-            format!("interval: {}s, consecutiveErrorLimit: 100, inconclusiveLimit: 100", INTERVAL.as_secs());
+        let rules = format!(
+            "interval: {}s, count: 1000, consecutiveErrorLimit: 100, inconclusiveLimit: 100",
+            INTERVAL.as_secs()
+        );
         world.apply(&error_rate("errors", &prometheus, &rules));
-        let steps = ["{setWeight: 34}", "{pause: {}}", "{setWeight: 100}"];
-        let (stable, revision) = changed(world, &watched_rollout("web", &steps, &block("errors", ""))).await;
+        let check = step("errors", "");
+        let rollout = match place {
+            Place::Beside => {
+                let steps = ["{setWeight: 34}", "{pause: {}}", "{setWeight: 100}"];
+                watched_rollout("web", &steps, &block("errors", ""))
+            }
+            Place::AtStep => manifests::rollout("web", &["{setWeight: 34}", &check, "{setWeight: 100}"]),
+        };
+        let (stable, revision) = changed(world, &rollout).await;
         target.set_error_rate(&revision, 0.0);
-        world.until_paused_at("web", 1).await;
         let good = |run: &AnalysisRun| {
             run.status.as_ref().is_some_and(|status| status.metric_results.iter().any(|it| it.successful > 1))
         };
         world.until_run("two good values were measured", good).await;
+        assert_eq!(world.count_on(&revision).await, 1);
         target.set_error_rate(&revision, 0.5);
         until_rate(&prometheus, &revision, 0.1).await;
         let seen = Instant::now();
@@ -130,22 +146,21 @@ async fn time_until_put_back() -> Duration {
     took
 }
 
-/// Somebody else may have the machine for a moment, so two of three tries have to meet the bound.
+/// Somebody else may have the machine for a moment, so one of two tries has to meet the bound, at either place.
 #[tokio::test]
-async fn a_version_that_turns_bad_in_a_pause_is_put_back_within_an_interval_and_two_seconds() {
-    const NEEDED: usize = 2;
+async fn a_version_that_turns_bad_is_put_back_within_an_interval_and_two_seconds() {
     let limit = INTERVAL + Duration::from_secs(2);
-    let (mut all, mut in_time) = (Vec::new(), 0);
-    while in_time < NEEDED && all.len() - in_time < NEEDED {
-        let took = time_until_put_back().await;
-        in_time += usize::from(took <= limit);
-        all.push(took);
+    for place in [Place::Beside, Place::AtStep] {
+        let mut took = time_until_put_back(place).await;
+        if took > limit {
+            println!("analysis: {place:?}: once more after {:.1} s", took.as_secs_f64());
+            took = time_until_put_back(place).await;
+        }
+        println!(
+            "analysis: put back {:.1} s after Prometheus saw it (interval {} s, {place:?})",
+            took.as_secs_f64(),
+            INTERVAL.as_secs()
+        );
+        assert!(took <= limit, "{place:?}: {took:?}");
     }
-    let seconds: Vec<String> = all.iter().map(|took| format!("{:.1} s", took.as_secs_f64())).collect();
-    println!(
-        "analysis: put back {} after Prometheus saw it (interval {} s)",
-        seconds.join(", "),
-        INTERVAL.as_secs()
-    );
-    assert!(in_time == NEEDED, "{all:?}");
 }
