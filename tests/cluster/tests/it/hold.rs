@@ -227,11 +227,7 @@ async fn a_controller_that_the_policies_do_not_let_through_says_so_and_does_not_
             })
             .await;
         let guarded = status.condition("HoldGuarded").unwrap();
-        assert!(
-            guarded.message.contains("windlass manifests --parts policies --identity"),
-            "{}",
-            guarded.message
-        );
+        assert!(guarded.message.contains("--identity=admin"), "{}", guarded.message);
         let (stable, _) = world.revisions("web").await;
         world.set_image("web", "app:v2");
         let status = world.until_phase("web", "Degraded").await;
