@@ -100,6 +100,26 @@ impl World {
         self.as_admin(&["apply", "-f", "-"], &role("config-maps", rules, &["windlass"]));
     }
 
+    /// Lets the controller read this namespace, which is an object of the cluster.
+    pub fn allow_reading_its_namespace(&self) {
+        let namespace = &self.namespace;
+        let role = format!(
+            "apiVersion: rbac.authorization.k8s.io/v1
+kind: ClusterRole
+metadata: {{name: reads-{namespace}}}
+rules:
+- {{apiGroups: [''], resources: [namespaces], resourceNames: [{namespace}], verbs: [get]}}
+---
+apiVersion: rbac.authorization.k8s.io/v1
+kind: ClusterRoleBinding
+metadata: {{name: reads-{namespace}}}
+roleRef: {{apiGroup: rbac.authorization.k8s.io, kind: ClusterRole, name: reads-{namespace}}}
+subjects: [{{kind: ServiceAccount, name: windlass, namespace: windlass}}]
+"
+        );
+        self.as_admin(&["apply", "-f", "-"], &role);
+    }
+
     fn as_admin(&self, arguments: &[&str], input: &str) {
         let namespace = format!("--namespace={}", self.namespace);
         let arguments: Vec<&str> =

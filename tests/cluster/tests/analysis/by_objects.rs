@@ -24,6 +24,34 @@ async fn an_expression_over_the_updated_pods_and_a_custom_resource_judges_a_roll
 }
 
 #[tokio::test]
+async fn an_object_of_the_cluster_is_looked_at_once_somebody_has_given_the_right() {
+    test("of-cluster", async |world| {
+        let run = |name: &str| {
+            format!(
+                "apiVersion: argoproj.io/v1alpha1
+kind: AnalysisRun
+metadata: {{name: {name}}}
+spec:
+  metrics:
+  - name: phase
+    consecutiveErrorLimit: 0
+    successCondition: result == \"Active\"
+    provider: {{kubernetes: {{expression: object.status.phase, object: {{apiVersion: v1, kind: Namespace, name: {}}}}}}}
+",
+                world.namespace
+            )
+        };
+        world.apply(&run("before"));
+        let refused = world.until_run_phase(Phase::Error).await.status.unwrap();
+        assert!(refused.message.contains("may not be read by this controller"), "{}", refused.message);
+        world.allow_reading_its_namespace();
+        world.apply(&run("after"));
+        world.until_run_phase(Phase::Successful).await;
+    })
+    .await;
+}
+
+#[tokio::test]
 async fn of_several_pods_the_bad_one_is_named() {
     let target = Scraped::start().await;
     let prometheus = Prometheus::start(&[target.address]).await;
