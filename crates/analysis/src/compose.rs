@@ -12,8 +12,8 @@ use windlass_engine::{CheckPlace, Plan};
 
 use crate::arguments::{ArgumentError, HIDDEN, fill, merge, named, values};
 use crate::gauge::{LooksAt, NOBODY};
-use crate::providers;
-use crate::rules::{self, Flaw, Length, Rules};
+use crate::providers::{self, Answers};
+use crate::rules::{self, Condition, Conditions, Flaw, Length, Rules};
 use crate::templates::flatten;
 
 /// Templates by what refers to them.
@@ -73,6 +73,10 @@ pub fn compose(
             unknown.join(", "),
             if declared.is_empty() { "none".to_owned() } else { declared.join(", ") }
         )]);
+    }
+    let flaws = ambiguous(&merged);
+    if !flaws.is_empty() {
+        return Err(Unfit::Flaws(flaws).told());
     }
     let args = merged.into_iter().map(|argument| resolve(argument, about)).collect::<Result<Vec<_>, _>>();
     let spec = AnalysisRunSpec {
@@ -235,10 +239,54 @@ pub(crate) fn prepared(spec: &AnalysisRunSpec) -> Result<Prepared, Unfit> {
         let field = format!("spec.metrics[{index}].provider");
         flaws.extend(providers::read(&field, &metric.provider).err().into_iter().flatten());
     }
+    flaws.extend(ambiguous(&spec.args));
+    for (index, (metric, rules)) in metrics.iter().zip(rules.iter().flatten()).enumerate() {
+        flaws.extend(misjudging(index, metric, &rules.conditions));
+    }
     match rules {
         Ok(rules) if flaws.is_empty() => Ok(Prepared { metrics, rules }),
         _ => Err(Unfit::Flaws(flaws)),
     }
+}
+
+/// The conditions that can judge nothing of what their provider answers with: each measurement would be an error.
+fn misjudging(index: usize, metric: &Metric, conditions: &Conditions) -> Vec<Flaw> {
+    let answers = Answers::of(&metric.provider);
+    let Some(example) = answers.example() else { return Vec::new() };
+    let written = [("successCondition", &conditions.success), ("failureCondition", &conditions.failure)];
+    let flaw = |(field, condition): (&str, &Option<Condition>)| {
+        let condition = condition.as_ref()?;
+        let error = condition.program.judges(Some(&example)).err()?;
+        let what = format!("{:?} cannot judge {answers}: {error}", condition.text);
+        Some(Flaw { field: format!("spec.metrics[{index}].{field}"), what })
+    };
+    written.into_iter().filter_map(flaw).collect()
+}
+
+/// Arguments of which nobody can say what their value is.
+fn ambiguous(arguments: &[Argument]) -> Vec<Flaw> {
+    let mut names = BTreeSet::new();
+    let what = |argument: &Argument, is_new: bool| {
+        let ValueFrom { secret_key_ref, field_ref, pod_template_hash_value } =
+            argument.value_from.clone().unwrap_or_default();
+        let sources = [
+            ("value", argument.value.is_some()),
+            ("valueFrom.secretKeyRef", secret_key_ref.is_some()),
+            ("valueFrom.fieldRef", field_ref.is_some()),
+            ("valueFrom.podTemplateHashValue", pod_template_hash_value.is_some()),
+        ];
+        let there: Vec<&str> = sources.into_iter().filter_map(|(name, is)| is.then_some(name)).collect();
+        match (is_new, &there[..]) {
+            (false, _) => Some("it is there twice: keep one".to_owned()),
+            (true, [_, _, ..]) => Some(format!("it has {}: keep one", there.join(" and "))),
+            (true, _) => None,
+        }
+    };
+    let flaw = |argument: &Argument| {
+        let what = what(argument, names.insert(argument.name.clone()))?;
+        Some(Flaw { field: format!("spec.args.{}", argument.name), what })
+    };
+    arguments.iter().filter_map(flaw).collect()
 }
 
 /// The arguments that are secrets, each with its placeholder.

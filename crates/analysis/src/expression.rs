@@ -156,6 +156,10 @@ pub(crate) fn compile_within(text: &str, budget: &mut Budget) -> Result<Program,
     Ok(Program { written, folded, asks_for_nan })
 }
 
+fn no_truth(given: &str) -> String {
+    format!("a condition must give true or false, but this one gives {given}")
+}
+
 impl Program {
     /// The value.
     pub fn run(&self, environment: &Environment) -> Result<Value, EvaluationError> {
@@ -167,10 +171,17 @@ impl Program {
         let evaluated = self.evaluated(environment)?;
         match *evaluated.value {
             Value::Bool(holds) => Ok(Said { holds, met_nan: evaluated.met_nan }),
-            ref other => Err(EvaluationError {
-                position: 0,
-                message: format!("a condition must give true or false, but this one gives {}", other.kind()),
-            }),
+            ref other => Err(EvaluationError { position: 0, message: no_truth(other.kind()) }),
+        }
+    }
+
+    /// Whether it can judge a result such as this one, or any at all: what would be an error for each is told before
+    /// anything is measured. A condition gives true or false.
+    pub fn judges(&self, such_as: Option<&Value>) -> Result<(), CompileError> {
+        let result = such_as.map_or(Nature::Unknown, Nature::of);
+        match checker::check(&self.written, &result)?.nature {
+            Nature::Bool | Nature::Unknown | Nature::Any => Ok(()),
+            other => Err(CompileError::new(0, no_truth(other.shown()))),
         }
     }
 

@@ -2,6 +2,7 @@
 //! next, from the answers so far, until it has a value. That is pure: sending is somebody else's work.
 
 mod answers;
+mod answers_with;
 mod authentication;
 pub mod aws;
 mod cel;
@@ -23,6 +24,7 @@ use std::time::Duration;
 use jiff::Timestamp;
 use serde_json::Value as Json;
 
+pub use self::answers_with::Answers;
 use self::fields::Fields;
 use self::kubernetes::Kubernetes;
 use crate::gauge::Measured;

@@ -260,6 +260,7 @@ impl Reader {
         };
         let compiled = filled.and_then(|filled| {
             expression::compile_within(&filled, &mut self.budget)
+                .and_then(|program| program.judges(None).map(|()| program))
                 .map_err(|error| format!("{text:?} is no condition: {error}"))
         });
         match compiled {

@@ -93,7 +93,25 @@ fn whatever_is_wrong_is_told_before_anything_is_measured() {
         template
     };
     let per_pod = |provider: Value| one(json!({"forEachPod": {}, "provider": provider}));
-    let rows: [(&str, Value, Value); 13] = [
+    let twice = json!({"name": "a", "value": "1", "valueFrom": {"secretKeyRef": {"name": "b", "key": "c"}}});
+    let declares = |args: Value| {
+        let mut template = one(json!({}));
+        template["args"] = args;
+        template
+    };
+    let rows: [(&str, Value, Value); 15] = [
+        (
+            "spec.args.a: it has value and valueFrom.secretKeyRef: keep one",
+            declares(json!([twice])),
+            json!({}),
+        ),
+        (
+            "spec.args.a: it has valueFrom.secretKeyRef and valueFrom.podTemplateHashValue: keep one",
+            declares(json!([{"name": "a"}])),
+            json!({"args": [{"name": "a", "valueFrom": {
+                "secretKeyRef": {"name": "b", "key": "c"}, "podTemplateHashValue": "Latest",
+            }}]}),
+        ),
         (
             "spec.metrics[0].successCondition: {{args.limit}} comes from a Secret, and everybody sees a condition",
             with_secret("successCondition"),
@@ -147,6 +165,65 @@ fn whatever_is_wrong_is_told_before_anything_is_measured() {
         let without_a_doubt = problems.iter().all(|problem| !problem.contains("*****"));
         assert!(without_a_doubt, "a placeholder says nothing: {problems:?}");
     }
+}
+
+#[test]
+fn a_condition_that_cannot_judge_what_comes_is_told() {
+    let rows = [
+        (
+            "sum(errors)",
+            "result < 0.05",
+            "spec.metrics[0].successCondition: \"result < 0.05\" cannot judge a list, which is what prometheus \
+             answers with (result[0] is its first value): `<` does not compare a list with a number",
+        ),
+        (
+            "scalar(errors)",
+            "all(result, # < 1)",
+            "spec.metrics[0].successCondition: \"all(result, # < 1)\" cannot judge a number, which is what this \
+             query is answered with",
+        ),
+    ];
+    for (query, condition, told) in rows {
+        let provider = json!({"prometheus": {"address": "http://p", "query": query}});
+        let metric = json!({"name": "errors", "successCondition": condition, "provider": provider});
+        let known = templates(&[("errors", json!({"metrics": [metric]}))]);
+        let problems =
+            composed(json!({"templates": [{"templateName": "errors"}]}), &known, AT_STEP).unwrap_err();
+        assert!(problems[0].contains(told), "{problems:?}");
+    }
+}
+
+#[test]
+fn a_condition_that_can_judge_what_comes_is_taken() {
+    let prometheus = |query: &str| json!({"prometheus": {"address": "http://p", "query": query}});
+    let rows = [
+        (prometheus("errors"), "result[0] < 0.05"),
+        (prometheus("errors"), "len(result) == 0 || all(result, # < 0.05)"),
+        (prometheus("errors"), "isNil(result) or result[0] < 1"),
+        (prometheus("errors"), "default(result, [0])[0] < 1"),
+        (prometheus("scalar(errors)"), "result < 0.05"),
+        (prometheus("scalar(a) / scalar(b)"), "result < 0.05"),
+        (prometheus("scalar(a) / scalar(b)"), "result[0] < 0.05"),
+        (json!({"web": {"url": "http://w"}}), "result < 1"),
+        (json!({"web": {"url": "http://w"}}), "result.healthy"),
+    ];
+    for (provider, condition) in rows {
+        let metric = json!({"name": "errors", "successCondition": condition, "provider": provider});
+        let known = templates(&[("errors", json!({"metrics": [metric]}))]);
+        let taken = composed(json!({"templates": [{"templateName": "errors"}]}), &known, AT_STEP);
+        assert!(taken.is_ok(), "{condition}: {taken:?}");
+    }
+}
+
+#[test]
+fn a_run_whose_argument_is_there_twice_is_told() {
+    let spec = json!({
+        "args": [{"name": "a", "value": "1"}, {"name": "a", "value": "2"}],
+        "metrics": [{"name": "errors", "provider": {"web": {"url": "http://w"}}}],
+    });
+    let spec: AnalysisRunSpec = serde_json::from_value(spec).unwrap();
+    let told = windlass_analysis::compose::prepare(&spec).unwrap_err().told();
+    assert_eq!(told, ["spec.args.a: it is there twice: keep one"]);
 }
 
 #[test]

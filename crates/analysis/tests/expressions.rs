@@ -31,6 +31,7 @@ use std::process::{Command, Stdio};
 use expressions::answer;
 use expressions::random::Random;
 use expressions::table::{Case, Line, read, written};
+use serde_json::Value as Json;
 use windlass_analysis::expression::{Environment, Said, Value, compile};
 
 /// More differences than this are not a small list any more.
@@ -68,6 +69,23 @@ fn every_case_of_the_table_gives_the_recorded_answer() {
     let errors = cases.iter().filter(|case| case.library == "error").count();
     println!("expressions: {} cases, {errors} of them errors, {differing} differ on purpose", cases.len());
     assert!(cases.len() >= 300, "the table has only {} cases", cases.len());
+}
+
+#[test]
+fn whatever_gives_true_or_false_is_taken_for_a_condition() {
+    let (mut random, mut conditions) = (Random::new(7), 0);
+    let sentences = (0..20_000).map(|_| (random.sentence(4), Json::Null));
+    let cases = cases().into_iter().map(|case| (case.expression, case.result));
+    for (expression, result) in cases.chain(sentences) {
+        let environment = Environment { result: answer::result(&result), now: answer::NOW.parse().unwrap() };
+        let Ok(program) = compile(&expression) else { continue };
+        if matches!(program.run(&environment), Ok(Value::Bool(_))) {
+            conditions += 1;
+            assert_eq!(program.judges(None), Ok(()), "{expression}");
+            assert_eq!(program.judges(Some(&environment.result)), Ok(()), "{expression}");
+        }
+    }
+    assert!(conditions > 500, "only {conditions} of them give true or false");
 }
 
 #[test]

@@ -109,6 +109,16 @@ fn what_does_not_make_sense_is_told_with_its_field() {
             json!({"failureCondition": "reslt > 1"}),
             "spec.metrics[0].failureCondition: \"reslt > 1\" is no condition",
         ),
+        (
+            json!({"successCondition": "len(result)"}),
+            "spec.metrics[0].successCondition: \"len(result)\" is no condition: \
+             a condition must give true or false, but this one gives an integer",
+        ),
+        (
+            json!({"successCondition": "'true'"}),
+            "spec.metrics[0].successCondition: \"'true'\" is no condition: \
+             a condition must give true or false, but this one gives a text",
+        ),
     ];
     for (fields, wanted) in rows {
         let told = flaws(&fields);

@@ -2,7 +2,7 @@
 
 use serde_json::Value as Json;
 use windlass_analysis::expression::Value;
-use windlass_analysis::providers;
+use windlass_analysis::providers::{self, Answers};
 
 /// How a provider answers.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -31,7 +31,8 @@ impl Shape {
     pub fn of(provider: &Json) -> Self {
         let fields = |provider: &str, example| Self::Fields { provider: provider.to_owned(), example };
         match providers::name(provider) {
-            Some("prometheus") if is_scalar(provider) => Self::Plain,
+            Some("prometheus") if Answers::of(provider) == Answers::Number => Self::Plain,
+            // At one moment or over a range: everything else that people ask it.
             Some("prometheus") => Self::List,
             Some("graphite" | "influxdb") => Self::Series,
             Some("datadog") => Self::Point,
@@ -49,25 +50,6 @@ impl Shape {
             Self::Plain | Self::Point | Self::Fields { .. } | Self::Verdict => Value::Float(number),
         }
     }
-}
-
-/// The whole query is one call of `scalar`, at one moment: Prometheus answers that with a number. Everything else that
-/// people ask it is answered with a list.
-fn is_scalar(provider: &Json) -> bool {
-    let query = provider.pointer("/prometheus/query").and_then(Json::as_str).unwrap_or_default().trim();
-    let Some(inner) = query.strip_prefix("scalar(").and_then(|rest| rest.strip_suffix(')')) else {
-        return false;
-    };
-    let mut depth = 0_i32;
-    let closes_early = inner.chars().any(|character| {
-        depth += match character {
-            '(' => 1,
-            ')' => -1,
-            _ => 0,
-        };
-        depth < 0
-    });
-    !closes_early && provider.pointer("/prometheus/rangeQuery").is_none()
 }
 
 #[cfg(test)]
