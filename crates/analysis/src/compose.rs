@@ -240,19 +240,22 @@ pub(crate) fn prepared(spec: &AnalysisRunSpec) -> Result<Prepared, Unfit> {
         flaws.extend(providers::read(&field, &metric.provider).err().into_iter().flatten());
     }
     flaws.extend(ambiguous(&spec.args));
-    for (index, (metric, rules)) in metrics.iter().zip(rules.iter().flatten()).enumerate() {
-        flaws.extend(misjudging(index, metric, &rules.conditions));
-    }
+    flaws.extend(rules.iter().flat_map(|rules| misjudging(&metrics, rules)));
     match rules {
         Ok(rules) if flaws.is_empty() => Ok(Prepared { metrics, rules }),
         _ => Err(Unfit::Flaws(flaws)),
     }
 }
 
-/// The conditions that can judge nothing of what their provider answers with: each measurement would be an error.
-fn misjudging(index: usize, metric: &Metric, conditions: &Conditions) -> Vec<Flaw> {
-    let answers = Answers::of(&metric.provider);
-    let Some(example) = answers.example() else { return Vec::new() };
+/// The conditions that can judge nothing of what their provider answers with: each measurement would be an error. Metrics
+/// have their arguments filled in, and their rules are in the same order.
+pub fn misjudging(metrics: &[Metric], rules: &[Rules]) -> Vec<Flaw> {
+    let all = metrics.iter().zip(rules).enumerate();
+    all.flat_map(|(index, (metric, rules))| misjudged(index, metric, &rules.conditions)).collect()
+}
+
+fn misjudged(index: usize, metric: &Metric, conditions: &Conditions) -> Vec<Flaw> {
+    let Some((answers, example)) = Answers::of(&metric.provider).for_sure() else { return Vec::new() };
     let written = [("successCondition", &conditions.success), ("failureCondition", &conditions.failure)];
     let flaw = |(field, condition): (&str, &Option<Condition>)| {
         let condition = condition.as_ref()?;
@@ -264,7 +267,7 @@ fn misjudging(index: usize, metric: &Metric, conditions: &Conditions) -> Vec<Fla
 }
 
 /// Arguments of which nobody can say what their value is.
-fn ambiguous(arguments: &[Argument]) -> Vec<Flaw> {
+pub fn ambiguous(arguments: &[Argument]) -> Vec<Flaw> {
     let mut names = BTreeSet::new();
     let what = |argument: &Argument, is_new: bool| {
         let ValueFrom { secret_key_ref, field_ref, pod_template_hash_value } =

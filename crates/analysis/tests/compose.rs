@@ -174,13 +174,13 @@ fn a_condition_that_cannot_judge_what_comes_is_told() {
             "sum(errors)",
             "result < 0.05",
             "spec.metrics[0].successCondition: \"result < 0.05\" cannot judge a list, which is what prometheus \
-             answers with (result[0] is its first value): `<` does not compare a list with a number",
+             answers with (result[0] is its first value): `<` does not go with a list and a number",
         ),
         (
-            "scalar(errors)",
-            "all(result, # < 1)",
-            "spec.metrics[0].successCondition: \"all(result, # < 1)\" cannot judge a number, which is what this \
-             query is answered with",
+            "errors",
+            "result",
+            "spec.metrics[0].successCondition: \"result\" cannot judge a list, which is what prometheus answers with \
+             (result[0] is its first value): a condition must give true or false, but this one gives a list",
         ),
     ];
     for (query, condition, told) in rows {
@@ -202,6 +202,8 @@ fn a_condition_that_can_judge_what_comes_is_taken() {
         (prometheus("errors"), "isNil(result) or result[0] < 1"),
         (prometheus("errors"), "default(result, [0])[0] < 1"),
         (prometheus("scalar(errors)"), "result < 0.05"),
+        // Of VictoriaMetrics.
+        (prometheus("scalar(errors)"), "result[0] < 0.05"),
         (prometheus("scalar(a) / scalar(b)"), "result < 0.05"),
         (prometheus("scalar(a) / scalar(b)"), "result[0] < 0.05"),
         (json!({"web": {"url": "http://w"}}), "result < 1"),

@@ -50,7 +50,7 @@ fn run(cli: Cli) -> Result<ExitCode, Failure> {
         Command::Rights => manifests::rights(),
         Command::Plan(arguments) => plan::run(&cli.connection, &arguments),
         Command::Simulate(arguments) => simulate::run(&cli.connection, &arguments),
-        Command::Analyze(arguments) => analyze::run(&arguments),
+        Command::Analyze(arguments) => analyze::run(&cli.connection, &arguments),
         Command::Completion { shell } => manifests::completion(shell),
         Command::Demo(arguments) => demo::run(&arguments),
         Command::Sim(command) => sim::run(&command),

@@ -1,8 +1,6 @@
 //! What a provider answers with, as far as its settings tell: so that a condition which cannot judge any answer is told
 //! before anything is measured, and so that a simulated provider answers as the real one.
 
-use std::fmt;
-
 use serde_json::Value as Json;
 
 use super::name;
@@ -11,7 +9,7 @@ use crate::expression::Value;
 /// The kind of an answer.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Answers {
-    /// A number.
+    /// A number, of Prometheus itself.
     Number,
     /// A list, of one value or more, of this provider.
     List(&'static str),
@@ -31,35 +29,23 @@ impl Answers {
         }
     }
 
-    /// One such answer, if all are of one kind.
-    pub fn example(self) -> Option<Value> {
-        match self {
-            Self::Number => Some(Value::Float(0.0)),
-            Self::List(_) => Some(Value::List(Vec::new())),
-            Self::Anything => None,
-        }
-    }
-}
-
-impl fmt::Display for Answers {
-    fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            Self::Number => write!(out, "a number, which is what this query is answered with"),
-            Self::List(provider @ "cloudWatch") => {
-                write!(out, "a list, which is what {provider} answers with (result[0].Values[0] is a value)")
-            }
-            Self::List(provider) => {
-                write!(out, "a list, which is what {provider} answers with (result[0] is its first value)")
-            }
-            Self::Anything => write!(out, "the answer"),
-        }
+    /// What every answer is, in words, and one such answer; none where that is not sure. That a number comes is not: servers
+    /// that stand in for Prometheus, such as `VictoriaMetrics`, answer `scalar(…)` with a list.
+    pub fn for_sure(self) -> Option<(String, Value)> {
+        let Self::List(provider) = self else { return None };
+        let first = match provider {
+            "cloudWatch" => "result[0].Values[0] is a value",
+            _ => "result[0] is its first value",
+        };
+        let words = format!("a list, which is what {provider} answers with ({first})");
+        Some((words, Value::List(Vec::new())))
     }
 }
 
 fn of_prometheus(provider: &Json) -> Answers {
     /// What gives a number and no vector, and words that may stand beside it.
     const SCALARS: [&str; 3] = ["scalar", "time", "pi"];
-    const BESIDE: [&str; 3] = ["inf", "nan", "bool"];
+    const BESIDE: [&str; 4] = ["inf", "nan", "bool", "atan2"];
     let is_range = provider.pointer("/prometheus/rangeQuery").is_some_and(|range| !range.is_null());
     let query = provider.pointer("/prometheus/query").and_then(Json::as_str).unwrap_or_default();
     let words = || words(query).map(str::to_ascii_lowercase);
@@ -123,6 +109,8 @@ mod tests {
             ("5 * 3", Answers::Anything),
             ("1e3 > bool 5m", Answers::Anything),
             ("-Inf", Answers::Anything),
+            ("1 atan2 2", Answers::Anything),
+            ("a atan2 b", list),
             ("5 # errors", Answers::Anything),
             ("*****", Answers::Anything),
             ("", Answers::Anything),

@@ -14,7 +14,7 @@ use std::process::ExitCode;
 
 use self::report::Report;
 use self::secrets::Secrets;
-use crate::cli::{AnalyzeArguments, AnalyzeOutput, Output};
+use crate::cli::{AnalyzeArguments, AnalyzeOutput, Connection, Output};
 use crate::failure::Failure;
 use crate::kubectl::{Terminal, in_runtime, serialised};
 use crate::plan;
@@ -23,10 +23,10 @@ use crate::plan;
 const INCONCLUSIVE: u8 = 2;
 
 /// Measures, and prints what came of it.
-pub(crate) fn run(arguments: &AnalyzeArguments) -> Result<ExitCode, Failure> {
+pub(crate) fn run(connection: &Connection, arguments: &AnalyzeArguments) -> Result<ExitCode, Failure> {
     let manifests = plan::manifests(&arguments.files, arguments.recursive)?;
     let secrets = Secrets::read(&arguments.secrets)?;
-    let subjects = subjects::subjects(&manifests, arguments, &secrets)?;
+    let subjects = subjects::subjects(&manifests, arguments, connection.namespace.as_deref(), &secrets)?;
     let report = in_runtime(async { Ok(ask::ask(subjects, &secrets).await) })?;
     let shown = match arguments.output {
         AnalyzeOutput::Text => report.text(),

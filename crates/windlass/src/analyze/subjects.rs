@@ -5,7 +5,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 use kube::Resource;
-use windlass_analysis::compose::{filled, misfits};
+use windlass_analysis::compose::{ambiguous, filled, misfits, misjudging};
 use windlass_analysis::gauge::{About, Filled, Question, RunIdentity, Subject as Workload};
 use windlass_analysis::providers::{self, Settings};
 use windlass_analysis::redact::Redactor;
@@ -76,10 +76,11 @@ impl<'a> Document<'a> {
     }
 }
 
-/// Everything that is to be measured, or what is wrong with it.
+/// Everything that is to be measured, of one namespace if one is named, or what is wrong with it.
 pub(crate) fn subjects(
     manifests: &Manifests,
     arguments: &AnalyzeArguments,
+    namespace: Option<&str>,
     secrets: &Secrets,
 ) -> Result<Vec<Subject>, Failure> {
     let documents = documents(manifests);
@@ -90,12 +91,16 @@ pub(crate) fn subjects(
             manifests.words()
         )));
     }
+    let documents = match namespace {
+        Some(namespace) => of_namespace(documents, namespace)?,
+        None => documents,
+    };
     let making = Making { documents: &documents, arguments, secrets };
     let specs = making.specs()?;
     let declared = specs.iter().flat_map(|(_, spec)| &spec.args).map(|it| it.name.as_str());
     known(
         "--arg",
-        "argument",
+        "such argument",
         arguments.arguments.iter().map(|(name, _)| name),
         &declared.collect::<Vec<_>>(),
     )?;
@@ -103,7 +108,13 @@ pub(crate) fn subjects(
     let choices = choices.collect::<Result<Vec<_>, _>>()?;
     let names: Vec<String> = choices.iter().flat_map(Choosing::names).collect();
     let names: Vec<&str> = names.iter().map(String::as_str).collect();
-    known("--metric", "metric", &arguments.metrics, &names)?;
+    known("--metric", "such metric", &arguments.metrics, &names)?;
+    let is_per_pod = specs.iter().flat_map(|(_, spec)| &spec.metrics).any(|it| it.for_each_pod.is_some());
+    if let (Some(pod), false) = (arguments.pods.first(), is_per_pod) {
+        return Err(Failure::CommandLine(format!(
+            "--pod {pod}: no metric in the files has forEachPod, so none is asked for a pod"
+        )));
+    }
     let (mut subjects, mut wrong) = (Vec::new(), Vec::new());
     for choosing in choices {
         match choosing.subject()? {
@@ -111,7 +122,44 @@ pub(crate) fn subjects(
             Err(mut flaws) => wrong.append(&mut flaws),
         }
     }
-    if wrong.is_empty() { Ok(subjects) } else { Err(Failure::Manifests(wrong.join("\n       "))) }
+    if !wrong.is_empty() {
+        return Err(Failure::Manifests(wrong.join("\n       ")));
+    }
+    // Of metrics that were not chosen nobody knows which Secret they read.
+    if arguments.metrics.is_empty() {
+        let read = secrets_read(&specs, &subjects);
+        let read: Vec<&str> = read.iter().map(String::as_str).collect();
+        known("--secret", "need of this Secret", arguments.secrets.iter().map(|it| &it.name), &read)?;
+    }
+    Ok(subjects)
+}
+
+/// The names of the Secrets that arguments and providers read.
+fn secrets_read(specs: &[(&Document<'_>, AnalysisTemplateSpec)], subjects: &[Subject]) -> BTreeSet<String> {
+    let arguments = specs.iter().flat_map(|(_, spec)| &spec.args);
+    let keys = arguments.filter_map(|it| Some(it.value_from.as_ref()?.secret_key_ref.as_ref()?.name.clone()));
+    let settings =
+        subjects.iter().flat_map(|subject| &subject.metrics).flat_map(|metric| match &metric.asked {
+            Asked::Once(settings) => vec![settings],
+            Asked::PerPod(pods) => pods.values().collect(),
+        });
+    let whole = settings.filter_map(|settings| match settings {
+        Settings::Http(provider) => Some(provider.secret()?.name),
+        Settings::Job(_) | Settings::Kubernetes(_) => None,
+    });
+    keys.chain(whole).collect()
+}
+
+/// Those of one namespace, those that do not say where they are, and those of the cluster.
+fn of_namespace<'a>(documents: Vec<Document<'a>>, namespace: &str) -> Result<Vec<Document<'a>>, Failure> {
+    let all: BTreeSet<String> = documents.iter().filter_map(|it| it.namespace.clone()).collect();
+    let is_there = |it: &Document<'_>| it.namespace.as_deref().is_none_or(|own| own == namespace);
+    let there: Vec<Document<'a>> = documents.into_iter().filter(is_there).collect();
+    if there.is_empty() {
+        let all: Vec<&str> = all.iter().map(String::as_str).collect();
+        known("--namespace", "such namespace", [&namespace.to_owned()], &all)?;
+    }
+    Ok(there)
 }
 
 fn documents(manifests: &Manifests) -> Vec<Document<'_>> {
@@ -264,10 +312,11 @@ fn known<'a>(
     let Some(name) = named.into_iter().find(|name| !known.contains(&name.as_str())) else { return Ok(()) };
     let hint = match did_you_mean(name, known) {
         Some(meant) => format!("; did you mean {meant}?"),
-        None if known.is_empty() => "; there are none".to_owned(),
+        None if known.is_empty() => "; there is none".to_owned(),
+        None if known.len() == 1 => format!("; there is {}", known.join(", ")),
         None => format!("; there are {}", known.join(", ")),
     };
-    Err(Failure::CommandLine(format!("{flag} {name}: the files have no such {what}{hint}")))
+    Err(Failure::CommandLine(format!("{flag} {name}: the files have no {what}{hint}")))
 }
 
 /// Chooses and checks the metrics of one document.
@@ -319,7 +368,9 @@ impl Choosing<'_> {
                 Err(error) => wrong.push(self.told(&format!("spec.metrics[{index}]"), &error.to_string())),
             }
         }
-        wrong.extend(misfits(&self.spec.metrics, &self.not_given()).iter().map(|flaw| self.flaw(flaw)));
+        let not_given = self.not_given();
+        let flaws = misfits(&self.spec.metrics, &not_given).into_iter().chain(ambiguous(&not_given));
+        wrong.extend(flaws.map(|flaw| self.flaw(&flaw)));
         if !wrong.is_empty() {
             return Ok(Err(wrong));
         }
@@ -327,6 +378,7 @@ impl Choosing<'_> {
             Ok(rules) => rules,
             Err(flaws) => return Ok(Err(flaws.iter().map(|flaw| self.flaw(flaw)).collect())),
         };
+        wrong.extend(misjudging(&filled, &rules).iter().map(|flaw| self.flaw(flaw)));
         let chosen = &self.making.arguments.metrics;
         let mut metrics = Vec::new();
         for (index, (metric, rules)) in self.spec.metrics.iter().zip(rules).enumerate() {

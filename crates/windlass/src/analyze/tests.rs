@@ -39,10 +39,12 @@ fn server(answers: &[(&'static str, u16, &'static str)]) -> SocketAddr {
     address
 }
 
-fn arguments(flags: &[&str]) -> AnalyzeArguments {
+/// The flags, and the namespace that they name.
+fn arguments(flags: &[&str]) -> (AnalyzeArguments, Option<String>) {
     let all = ["windlass", "analyze", "-f", "template.yaml"].iter().chain(flags);
-    match Cli::try_parse_from(all).unwrap().command {
-        Command::Analyze(arguments) => arguments,
+    let Cli { command, connection, .. } = Cli::try_parse_from(all).unwrap();
+    match command {
+        Command::Analyze(arguments) => (arguments, connection.namespace),
         other => panic!("{other:?}"),
     }
 }
@@ -52,9 +54,9 @@ fn analyze(text: &str, flags: &[&str]) -> Result<Report, Failure> {
     let manifests = read(&[source]).map_err(|mistakes| {
         Failure::Manifests(mistakes.iter().map(ToString::to_string).collect::<Vec<_>>().join("\n"))
     })?;
-    let arguments = arguments(flags);
+    let (arguments, namespace) = arguments(flags);
     let secrets = Secrets::read(&arguments.secrets)?;
-    let subjects = subjects(&manifests, &arguments, &secrets)?;
+    let subjects = subjects(&manifests, &arguments, namespace.as_deref(), &secrets)?;
     in_runtime(async { Ok(ask(subjects, &secrets).await) })
 }
 
@@ -250,6 +252,7 @@ fn templates_of_two_namespaces_are_kept_apart() {
     ];
     let address = server(&[("/staging", 200, "4"), ("/prod", 200, "5"), ("/demo", 200, "6")]);
     insta::assert_snapshot!("namespaces", printed(&files.join("---\n"), address, &[]));
+    insta::assert_snapshot!("one_namespace", printed(&files.join("---\n"), address, &["-n", "prod"]));
     let lost = [document("staging", "health", whole), document("prod", "lag", &part("prod"))];
     let told = failure(&lost.join("---\n"), &[]);
     assert!(told.contains("AnalysisTemplate \"lag\""), "{told}");
@@ -273,11 +276,19 @@ fn what_is_wrong_is_told_with_its_line() {
     let secret = "  args:\n    - name: limit\n      valueFrom: {secretKeyRef: {name: s, key: k}}\n  metrics:\n    - name: m\n      successCondition: result < {{args.limit}}";
     let argument =
         "  args:\n    - name: token\n      valueFrom: {secretKeyRef: {name: s, key: k}}\n    - name: plain";
+    let two_sources =
+        "  args:\n    - name: token\n      value: a\n      valueFrom: {secretKeyRef: {name: s, key: k}}";
     let rows: Vec<(String, Vec<&str>)> = vec![
         (metric(&format!("successCondition: result <\n      {web}")), vec![]),
         (metric(&format!("{web}\n      successCondition: resul < 5\n      count: many")), vec![]),
         (
             metric("provider:\n        prometheus:\n          adress: http://host\n          query: up"),
+            vec![],
+        ),
+        (
+            metric(
+                "provider: {prometheus: {address: http://host, query: up}}\n      successCondition: result < 5",
+            ),
             vec![],
         ),
         (metric("provider: {prometeus: {}}"), vec![]),
@@ -288,9 +299,17 @@ fn what_is_wrong_is_told_with_its_line() {
         (circle.join("---\n"), vec![]),
         (template("t", &format!("{argument}\n  metrics:\n    - name: m\n      {web}")), vec![]),
         (template("t", &format!("{secret}\n      {web}")), vec!["--secret", "s/k=5"]),
+        (
+            template("t", &format!("{two_sources}\n  metrics:\n    - name: m\n      {web}")),
+            vec!["--secret", "s/k=5"],
+        ),
         (metric("forEachPod: {}\n      provider: {kubernetes: {expression: '1'}}"), vec!["--pod", "db-0"]),
         (metric(web), vec!["--arg", "service=db"]),
         (metric(web), vec!["--metric", "n"]),
+        (metric(web), vec!["--pod", "db-0"]),
+        (metric(web), vec!["--secret", "s/k=5"]),
+        (metric("provider: {datadog: {query: up}}"), vec!["--secret", "datadgo/api-key=5"]),
+        (metric(web).replace("  name: t\n", "  name: t\n  namespace: prod\n"), vec!["-n", "staging"]),
         (metric(web), vec!["--secret", "a/b=@/no/such/file"]),
         (template("t", "  metrics: []"), vec![]),
         ("apiVersion: v1\nkind: ConfigMap\nmetadata: {name: c}\n".to_owned(), vec![]),
