@@ -46,7 +46,7 @@ pub(crate) fn gather(caches: &Caches, key: &Key, hold: Holder) -> Option<Inputs>
         (Some(refusal), _) => (refused(refusal.clone()), None),
         (None, Ok(target)) => look(index, key, &name, &target, hold),
         // The front tells what is wrong with the reference; there is nothing to look at.
-        (None, Err(flaw)) => (refused(Refusal::Missing { workload: flaw.text }), None),
+        (None, Err(flaw)) => (refused(Refusal::NotNamed { why: flaw.text }), None),
     };
     match &mut seen {
         Seen::Workload(seen) => {

@@ -80,6 +80,8 @@ pub enum Violation {
     CheckSkipped(usize),
     /// I1: more pods would be let to the target although a check speaks against it, or nobody can tell.
     ExposedUnchecked(Exposure),
+    /// I1: a run was called completed although a check that it listened to says something else than good.
+    CompletedUnchecked(CheckId),
     /// I3: a check failed, everything could be put back, and the run goes on.
     VerdictIgnored(CheckId),
     /// I3, I4: a run was turned round because of a check that did not say so, or while a person had paused it.

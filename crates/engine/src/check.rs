@@ -37,6 +37,8 @@ pub struct SeenCheck {
     pub name: CheckName,
     /// What it came to.
     pub state: CheckState,
+    /// It has measured something.
+    pub measured: bool,
     /// Somebody has asked it to end.
     pub ending: bool,
 }

@@ -9,7 +9,7 @@ mod target;
 
 use jiff::{SignedDuration, Timestamp};
 
-use crate::check::{CheckMove, CheckState, SeenCheck};
+use crate::check::{CheckId, CheckMove, CheckState, SeenCheck};
 use crate::decision::{Announcement, Answer, Decision, Move, Order, Standing};
 use crate::intents::{Intents, Rejection};
 use crate::memo::{Journey, Memo, Part, Run};
@@ -25,19 +25,17 @@ pub fn decide(
     memo: &Memo,
     intents: &Intents,
 ) -> Decision {
+    let stand_still = |reason| judge_what_is_gone(now, seen, stand_still(reason, memo, intents));
     let plan = match plan {
         Ok(plan) => plan,
-        Err(flaws) => return stand_still(Reason::Invalid { flaws: flaws.to_vec() }, memo, intents),
+        Err(flaws) => return stand_still(Reason::Invalid { flaws: flaws.to_vec() }),
     };
     let not_served = plan.not_served();
     if !not_served.is_empty() {
-        return stand_still(Reason::Invalid { flaws: not_served }, memo, intents);
+        return stand_still(Reason::Invalid { flaws: not_served });
     }
     match seen {
-        Seen::Refused { refusal, checks } => {
-            let stand_still = stand_still(Reason::Refused(refusal.clone()), memo, intents);
-            Decision { next: end_of_a_check(refusal, checks), ..stand_still }
-        }
+        Seen::Refused { refusal, .. } => stand_still(Reason::Refused(refusal.clone())),
         Seen::Workload(seen) => Pass::new(now, plan, seen, memo).decide(intents),
     }
 }
@@ -62,18 +60,22 @@ fn stand_still(reason: Reason, memo: &Memo, intents: &Intents) -> Decision {
     }
 }
 
-/// Without a workload there is nobody left to judge, so what still measures is ended. Whatever else is refused is there,
-/// and may be managed again.
-fn end_of_a_check(refusal: &Refusal, checks: &[SeenCheck]) -> Option<Move> {
-    match refusal {
-        Refusal::Missing { .. } => {
-            let measures = |check: &&SeenCheck| check.state == CheckState::Running && !check.ending;
-            checks.iter().find(measures).map(|check| Move::Check(CheckMove::End(check.name.clone())))
-        }
-        Refusal::ReplacesOnDeleteOnly { .. } | Refusal::Taken { .. } | Refusal::RememberedByNewer { .. } => {
-            None
+/// Without a workload there is nobody left to judge, so what still measures is ended. What it says then, it says because it
+/// was ended: should the workload be there again, the run waits for the next check. Whatever else is refused is there, and
+/// may be managed again.
+fn judge_what_is_gone(now: Timestamp, seen: &Seen, decision: Decision) -> Decision {
+    let Seen::Refused { refusal: Refusal::Missing { .. }, checks } = seen else { return decision };
+    let measures = |check: &&SeenCheck| check.state == CheckState::Running && !check.ending;
+    let Some(first) = checks.iter().find(measures) else { return decision };
+    let mut memo = decision.memo;
+    if let Some(run) = &mut memo.run {
+        let listened: Vec<CheckId> = run.checks().collect();
+        let measuring = checks.iter().filter(measures).map(|check| check.id);
+        for id in measuring.filter(|id| listened.contains(id)) {
+            run.listen_to_the_next(id, now);
         }
     }
+    Decision { memo, next: Some(Move::Check(CheckMove::End(first.name.clone()))), ..decision }
 }
 
 /// One look: what went in, and what has been worked out so far.

@@ -156,6 +156,15 @@ pub enum Announcement {
         /// Its name.
         name: CheckName,
     },
+    /// A person has decided about a check that held everything: the run goes on.
+    Decided {
+        /// Where.
+        place: CheckPlace,
+        /// Its name.
+        name: CheckName,
+        /// What it had come to.
+        verdict: Verdict,
+    },
     /// A check holds everything until a person decides.
     Undecided {
         /// Where.

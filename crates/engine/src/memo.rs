@@ -53,6 +53,12 @@ pub struct Run {
     /// The check beside the stages has begun, for the so many-th time.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub background: Option<u32>,
+    /// The latest check beside the stages that is behind, where somebody took it out of the plan.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub background_behind: Option<u32>,
+    /// The check beside the stages follows one that could not be measured: nothing goes further before it has measured.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub unmeasured: bool,
     /// A check that a person has to decide about.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub undecided: Option<Undecided>,
@@ -182,6 +188,8 @@ impl Run {
             restarts: 0,
             restarted_at: None,
             background: None,
+            background_behind: None,
+            unmeasured: false,
             undecided: None,
             blame: None,
         }
@@ -221,6 +229,18 @@ impl Run {
         let stage = stage.map(|(stage, attempt)| id(CheckPlace::Stage(stage), attempt));
         let background = self.background.filter(|_| goes_on).map(|it| id(CheckPlace::Background, it));
         stage.into_iter().chain(background)
+    }
+
+    /// From now on it waits for the check after this one.
+    pub(crate) fn listen_to_the_next(&mut self, id: CheckId, now: Timestamp) {
+        let attempt = id.attempt.saturating_add(1);
+        match (id.place, &mut self.journey) {
+            (CheckPlace::Background, _) => self.background = Some(attempt),
+            (CheckPlace::Stage(_), Journey::Advancing { part: part @ Part::Check { .. }, .. }) => {
+                *part = Part::Check { attempt, since: now };
+            }
+            (CheckPlace::Stage(_), _) => {}
+        }
     }
 
     /// Since when a stage's hold is on.

@@ -39,6 +39,11 @@ pub enum Refusal {
         /// What was looked for, such as `StatefulSet web`.
         workload: String,
     },
+    /// The reference says nothing that could be looked for, so nobody knows whether there is one.
+    NotNamed {
+        /// What is wrong with it.
+        why: String,
+    },
     /// The workload replaces pods only when somebody deletes them, so nothing can be held.
     ReplacesOnDeleteOnly {
         /// Which workload.

@@ -134,7 +134,7 @@ impl Reason {
     pub fn code(&self) -> &'static str {
         match self {
             Self::Invalid { .. } => "InvalidSpec",
-            Self::Refused(Refusal::Missing { .. }) => "WorkloadMissing",
+            Self::Refused(Refusal::Missing { .. } | Refusal::NotNamed { .. }) => "WorkloadMissing",
             Self::Refused(Refusal::ReplacesOnDeleteOnly { .. }) => "WorkloadCannotBeHeld",
             Self::Refused(Refusal::Taken { .. }) => "WorkloadTaken",
             Self::Refused(Refusal::RememberedByNewer { .. }) => "StatusFromNewerVersion",

@@ -166,6 +166,7 @@ fn refusal_words(refusal: &Refusal) -> (String, String) {
             format!("{workload} does not exist in this namespace"),
             "create it, or mend the reference to it".to_owned(),
         ),
+        Refusal::NotNamed { why } => (why.clone(), "mend the reference".to_owned()),
         Refusal::ReplacesOnDeleteOnly { workload } => (
             format!(
                 "{workload} has the update strategy OnDelete: its pods are replaced whenever somebody deletes them, so nothing can be held"

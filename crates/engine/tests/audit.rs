@@ -3,8 +3,8 @@
 mod world;
 
 use windlass_engine::{
-    AbortCause, Announcement, Background, Blame, Check, CheckMove, CheckPlace, Decision, Intents, Journey,
-    Move, OnError, Part, Verdict, Violation, audit,
+    AbortCause, Announcement, Background, Blame, Check, CheckMove, CheckPlace, Decision, Ending, Exposure,
+    Intents, Journey, Move, OnError, Outcome, Part, Verdict, Violation, audit,
 };
 use world::Driver;
 use world::checked::{check, checking, conclude, holding, plan, under_way, watched, weight};
@@ -163,4 +163,36 @@ fn a_check_that_is_ahead_of_the_memo_is_not_to_be_ended() {
         decision.next = Some(Move::Check(CheckMove::End(name.clone())));
     });
     assert_eq!(ended, [Violation::EndedInVain(name)]);
+}
+
+#[test]
+fn a_run_is_not_completed_over_what_its_check_says() {
+    for verdict in [Verdict::Failed, Verdict::Inconclusive, Verdict::Error] {
+        let mut driver = watched(OnError::Abort);
+        driver.promote();
+        driver.run_until_exposed(5);
+        driver.plan.paused = true;
+        conclude(&mut driver, verdict);
+        let (id, at) = (driver.world.checks[0].id, driver.world.now);
+        let completed = |decision: &mut Decision| {
+            let Some(run) = decision.memo.run.take() else { return };
+            let outcome = Outcome::Completed;
+            decision.memo.ended = Some(Ending { target: run.target.clone(), outcome, at });
+            decision.announcements = vec![Announcement::Completed { target: run.target }];
+        };
+        assert_eq!(found(&driver, completed), [Violation::CompletedUnchecked(id)], "{verdict:?}");
+    }
+}
+
+#[test]
+fn nothing_more_is_exposed_before_a_check_that_follows_an_outage_has_measured() {
+    let mut driver = watched(OnError::Retry);
+    conclude(&mut driver, Verdict::Error);
+    driver.promote();
+    driver.world.pass(10);
+    driver.run();
+    let exposes = |decision: &mut Decision| decision.next = Some(Move::Expose(Exposure::First(2), None));
+    assert!(found(&driver, exposes).contains(&Violation::ExposedUnchecked(Exposure::First(2))));
+    driver.world.measure();
+    assert!(!found(&driver, exposes).contains(&Violation::ExposedUnchecked(Exposure::First(2))));
 }

@@ -293,3 +293,92 @@ fn a_check_that_was_taken_out_of_the_plan_does_not_hide_what_another_says() {
     assert!(Driver::codes(&held).contains(&"AnalysisUndecided"), "{:?}", Driver::codes(&held));
     assert_eq!(driver.world.on("B"), [4]);
 }
+
+#[test]
+fn a_background_check_that_fails_in_a_pause_is_heeded_though_every_pod_is_there_meanwhile() {
+    for (verdict, asked) in [
+        (Verdict::Failed, "AnalysisUndecided"),
+        (Verdict::Inconclusive, "AnalysisUndecided"),
+        (Verdict::Error, "AnalysisUndecided"),
+    ] {
+        let mut driver = watched(OnError::Abort);
+        driver.promote();
+        driver.run_until_exposed(5);
+        driver.plan.paused = true;
+        conclude(&mut driver, verdict);
+        assert_eq!(driver.world.on("B").len(), 5, "{verdict:?}");
+        assert!(driver.memo.run.is_some(), "{verdict:?}");
+        driver.plan.paused = false;
+        let held = driver.run();
+        assert_eq!(Driver::codes(&held), [asked], "{verdict:?}");
+    }
+}
+
+#[test]
+fn a_background_check_that_is_good_in_a_pause_lets_the_run_end_as_before() {
+    let mut driver = watched(OnError::Abort);
+    driver.promote();
+    driver.run_until_exposed(5);
+    driver.plan.paused = true;
+    conclude(&mut driver, Verdict::Successful);
+    driver.plan.paused = false;
+    driver.run();
+    assert!(driver.memo.run.is_none());
+}
+
+#[test]
+fn a_background_check_that_could_not_be_measured_holds_everything_until_the_next_one_has_measured() {
+    let mut driver = watched(OnError::Retry);
+    conclude(&mut driver, Verdict::Error);
+    driver.promote();
+    let held = driver.run();
+    assert_eq!(Driver::codes(&held), ["AnalysisError"]);
+    driver.world.now = held.wake.unwrap();
+    let held = driver.run();
+    assert_eq!(Driver::codes(&held), ["AnalysisRunning"]);
+    assert!(driver.world.measures());
+    driver.world.pass(86_400);
+    assert_eq!(Driver::codes(&driver.run()), ["AnalysisRunning"], "nothing goes on, and no deadline passes");
+    assert_eq!(driver.world.on("B"), [4]);
+    driver.world.measure();
+    driver.run();
+    assert_eq!(driver.world.on("B").len(), 5);
+    assert!(driver.memo.run.is_none());
+}
+
+#[test]
+fn whoever_goes_back_asks_nobody_and_measures_nothing_again() {
+    for other in [Verdict::Inconclusive, Verdict::Error] {
+        let background = Background { check: Check::default(), from: 0 };
+        let stages = [weight(20), check(OnError::Retry), weight(100)];
+        let mut driver = under_way(plan(&stages, Some(background)));
+        let at = driver.world.now;
+        for check in &mut driver.world.checks {
+            let of_the_stage = matches!(check.id.place, CheckPlace::Stage(_));
+            let verdict = if of_the_stage { other } else { Verdict::Failed };
+            check.state = CheckState::Over { verdict, why: "it says so".to_owned(), at };
+        }
+        driver.world.pass(3600);
+        driver.told.clear();
+        driver.run();
+        let asked = driver
+            .told
+            .iter()
+            .filter(|told| matches!(told, Announcement::Undecided { .. } | Announcement::CheckAgain { .. }));
+        assert_eq!(asked.count(), 0, "{other:?}: {:?}", driver.told);
+        assert!(driver.world.on("B").is_empty(), "{other:?}");
+    }
+}
+
+#[test]
+fn a_person_who_decides_about_a_check_is_told_once_with_what_it_had_come_to() {
+    let mut driver = checking(OnError::Abort);
+    conclude(&mut driver, Verdict::Inconclusive);
+    driver.promote();
+    driver.run();
+    let decided = driver
+        .told
+        .iter()
+        .filter(|told| matches!(told, Announcement::Decided { verdict: Verdict::Inconclusive, .. }));
+    assert_eq!(decided.count(), 1);
+}

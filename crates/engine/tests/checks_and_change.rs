@@ -4,8 +4,8 @@
 mod world;
 
 use windlass_engine::{
-    Background, Check, CheckPlace, Intent, Intents, Journey, OnError, Refusal, Rejection, Seen, Verdict,
-    decide,
+    Announcement, Background, Check, CheckPlace, Flaw, Intent, Intents, Journey, OnError, Refusal, Rejection,
+    Seen, Verdict, decide,
 };
 use world::checked::{
     attempts, check, checking, conclude, holding, journey, missing_template, pause, plan, under_way, watched,
@@ -172,21 +172,89 @@ fn a_check_that_another_has_begun_meanwhile_is_not_ended() {
     assert!(driver.world.measures());
 }
 
+fn missing(driver: &Driver) -> Seen {
+    let refusal = Refusal::Missing { workload: "StatefulSet web".to_owned() };
+    Seen::Refused { refusal, checks: driver.world.checks.clone() }
+}
+
+/// The workload is not there, and what is decided about that is done until nothing is left to do.
+fn while_it_is_gone(driver: &mut Driver, plan: Result<(), &[Flaw]>) -> usize {
+    let mut ended = 0;
+    loop {
+        let plan = plan.map(|()| &driver.plan);
+        let gone = decide(driver.world.now, plan, &missing(driver), &driver.memo, &Intents::default());
+        driver.memo = gone.memo;
+        let Some(next) = gone.next else { return ended };
+        driver.world.apply(&next);
+        ended += 1;
+    }
+}
+
 #[test]
 fn when_the_workload_is_gone_what_measures_is_ended_one_after_another() {
     let background = Background { check: Check::default(), from: 0 };
     let mut driver = under_way(plan(&[weight(20), check(OnError::Abort), weight(100)], Some(background)));
-    let refusal = Refusal::Missing { workload: "StatefulSet web".to_owned() };
-    for left in [1, 0] {
-        let seen = Seen::Refused { refusal: refusal.clone(), checks: driver.world.checks.clone() };
-        let gone = decide(driver.world.now, Ok(&driver.plan), &seen, &driver.memo, &Intents::default());
-        assert_eq!(gone.memo, driver.memo, "nothing is forgotten");
-        driver.world.apply(&gone.next.unwrap());
-        assert_eq!(driver.world.checks.iter().filter(|check| !check.ending).count(), left);
+    let before = journey(&driver).cloned();
+    assert_eq!(while_it_is_gone(&mut driver, Ok(())), 2);
+    assert!(!driver.world.measures());
+    let run = driver.memo.run.as_ref().unwrap();
+    assert_eq!((run.stage(), before.is_some()), (Some(1), true), "nothing else is forgotten");
+}
+
+#[test]
+fn when_the_workload_is_gone_what_measures_is_ended_though_the_plan_makes_no_sense() {
+    let mut driver = watched(OnError::Abort);
+    let flaws = [Flaw::new("RolloutPlugin spec.strategy is required")];
+    assert_eq!(while_it_is_gone(&mut driver, Err(&flaws)), 1);
+    assert!(!driver.world.measures());
+}
+
+#[test]
+fn what_was_ended_because_the_workload_was_gone_has_not_passed_when_it_is_there_again() {
+    for mut driver in [checking(OnError::Abort), watched(OnError::Abort)] {
+        while_it_is_gone(&mut driver, Ok(()));
+        conclude(&mut driver, Verdict::Successful);
+        assert_eq!(attempts(&driver), [0, 1]);
+        assert!(driver.world.measures());
+        assert_eq!(driver.world.on("B"), [4]);
     }
-    let seen = Seen::Refused { refusal, checks: driver.world.checks.clone() };
-    let rest = decide(driver.world.now, Ok(&driver.plan), &seen, &driver.memo, &Intents::default());
-    assert_eq!(rest.next, None);
+}
+
+#[test]
+fn what_is_said_of_a_workload_that_is_gone_by_who_had_measured_before_counts() {
+    let mut driver = checking(OnError::Abort);
+    driver.world.conclude(Verdict::Failed);
+    assert_eq!(while_it_is_gone(&mut driver, Ok(())), 0);
+    driver.run();
+    assert!(driver.world.on("B").is_empty());
+}
+
+#[test]
+fn a_background_check_that_had_passed_and_is_taken_out_and_put_back_measures_anew() {
+    let mut driver = watched(OnError::Abort);
+    conclude(&mut driver, Verdict::Successful);
+    let background = driver.plan.background.take();
+    driver.run();
+    driver.plan.background = background;
+    driver.run();
+    assert_eq!(attempts(&driver), [0, 1]);
+    assert!(driver.world.measures());
+}
+
+#[test]
+fn nobody_is_asked_twice_about_a_check_that_was_taken_out_after_they_had_decided() {
+    let mut driver = watched(OnError::Abort);
+    conclude(&mut driver, Verdict::Inconclusive);
+    driver.plan.paused = true;
+    driver.promote();
+    driver.look();
+    let background = driver.plan.background.take();
+    driver.run();
+    (driver.plan.background, driver.plan.paused) = (background, false);
+    driver.run();
+    assert_eq!(attempts(&driver), [0, 1]);
+    let asked = driver.told.iter().filter(|told| matches!(told, Announcement::Undecided { .. }));
+    assert_eq!(asked.count(), 1);
 }
 
 #[test]

@@ -13,6 +13,9 @@ InvalidSpec (person)
 WorkloadMissing (person)
   StatefulSet web does not exist in this namespace
   until: create it, or mend the reference to it
+WorkloadMissing (person)
+  spec.workloadRef.name is required
+  until: mend the reference
 WorkloadCannotBeHeld (person)
   StatefulSet web has the update strategy OnDelete: its pods are replaced whenever somebody deletes them, so nothing can be held
   until: set its update strategy to RollingUpdate
@@ -131,6 +134,7 @@ fn every_reason() -> Vec<Reason> {
     let reasons = vec![
         Reason::Invalid { flaws: vec![Flaw::new("no steps"), Flaw::new("no workloadRef")] },
         Reason::Refused(Refusal::Missing { workload: workload() }),
+        Reason::Refused(Refusal::NotNamed { why: "spec.workloadRef.name is required".to_owned() }),
         Reason::Refused(Refusal::ReplacesOnDeleteOnly { workload: workload() }),
         Reason::Refused(Refusal::Taken { workload: workload(), by: RolloutName::new("other") }),
         Reason::Refused(Refusal::RememberedByNewer { version: 2, known: 1 }),
@@ -173,6 +177,7 @@ fn every_reason() -> Vec<Reason> {
             Reason::Invalid { .. }
             | Reason::Refused(
                 Refusal::Missing { .. }
+                | Refusal::NotNamed { .. }
                 | Refusal::ReplacesOnDeleteOnly { .. }
                 | Refusal::Taken { .. }
                 | Refusal::RememberedByNewer { .. },

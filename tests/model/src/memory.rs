@@ -167,6 +167,8 @@ fn write_run(run: &SmallRun) -> Run {
         restarts: 0,
         restarted_at: None,
         background: None,
+        background_behind: None,
+        unmeasured: false,
         undecided: None,
         blame: None,
     }

@@ -165,8 +165,14 @@ pub(super) fn seen_check(rollout: &RolloutPlugin, run: &AnalysisRun) -> Option<S
             Phase::Error => over(Verdict::Error),
             Phase::Failed => over(Verdict::Failed),
         },
+        measured: has_measured(run),
         ending: run.spec.terminate,
     })
+}
+
+/// Whether it has a value: one that was asked for and did not come is none.
+pub fn has_measured(run: &AnalysisRun) -> bool {
+    run.status.iter().flat_map(|status| &status.metric_results).any(|result| result.count > 0)
 }
 
 /// A run of this rollout's that is no check of ours: upstream's controller has made it, before we took over. Nobody listens

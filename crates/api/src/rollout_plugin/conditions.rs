@@ -158,9 +158,9 @@ fn reconciliation_error(decision: &Decision) -> Option<String> {
     decision.reasons().find_map(|reason| {
         let text = explain(reason).headline;
         match reason {
-            Reason::Refused(Refusal::Missing { .. } | Refusal::ReplacesOnDeleteOnly { .. }) => {
-                Some(format!("Failed to get resource status: {text}"))
-            }
+            Reason::Refused(
+                Refusal::Missing { .. } | Refusal::NotNamed { .. } | Refusal::ReplacesOnDeleteOnly { .. },
+            ) => Some(format!("Failed to get resource status: {text}")),
             Reason::Refused(Refusal::RememberedByNewer { .. }) => Some(text),
             _ => None,
         }

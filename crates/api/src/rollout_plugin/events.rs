@@ -77,6 +77,14 @@ fn announced(rollout: &RolloutPlugin, announcement: &Announcement, decision: &De
         ),
         // Told by what the status says of their runs.
         Announcement::CheckBegan { .. } | Announcement::CheckPassed { .. } => return None,
+        Announcement::Decided { place, name, verdict } => normal(
+            "RolloutPluginPromoted",
+            format!(
+                "RolloutPlugin promoted past {} analysis run '{name}', which is {}",
+                place.as_str().to_lowercase(),
+                verdict.as_str()
+            ),
+        ),
         Announcement::Undecided { place, verdict } => {
             let why = decision.memo.run.as_ref().and_then(|run| run.undecided.as_ref());
             let why = why.map(|undecided| undecided.why.as_str()).unwrap_or_default();

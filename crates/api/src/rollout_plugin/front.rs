@@ -94,7 +94,7 @@ impl Front for RolloutPlugin {
             waits: decision.waits.iter().map(wait_note).collect(),
             canary: match seen {
                 Seen::Workload(Observation { checks, .. })
-                | Seen::Refused { refusal: Refusal::Missing { .. }, checks } => {
+                | Seen::Refused { refusal: Refusal::Missing { .. } | Refusal::NotNamed { .. }, checks } => {
                     canary(&decision.memo, checks)
                 }
                 Seen::Refused { .. } => old.canary.clone(),

@@ -8,7 +8,7 @@ mod plan;
 mod spec;
 mod status;
 
-pub use checks::analysis_field;
+pub use checks::{analysis_field, has_measured};
 pub use conditions::HOLD_GUARDED;
 pub use spec::{
     AnalysisRunMetadata, Canary, HistoryLimits, Pause, PluginReference, RolloutAnalysis, RolloutPlugin,

@@ -6,7 +6,7 @@ use std::sync::Arc;
 
 use windlass_api::Front;
 use windlass_api::analysis::{AnalysisRun, AnalysisTemplateSpec};
-use windlass_api::rollout_plugin::RolloutPlugin;
+use windlass_api::rollout_plugin::{RolloutPlugin, has_measured};
 use windlass_workloads::{KnownPod, PodView, RevisionView, Snapshot, Workload};
 
 use super::analyses::{Analyses, controller};
@@ -337,6 +337,7 @@ fn says_the_same(one: &AnalysisRun, other: &AnalysisRun) -> bool {
     };
     let (mine, others) = (&one.metadata, &other.metadata);
     status(one) == status(other)
+        && has_measured(one) == has_measured(other)
         && one.spec.terminate == other.spec.terminate
         && mine.uid == others.uid
         && mine.annotations == others.annotations

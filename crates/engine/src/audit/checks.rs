@@ -3,7 +3,7 @@
 use crate::check::{CheckId, CheckMove, CheckPlace, CheckState, SeenCheck, Verdict};
 use crate::decision::Move;
 use crate::intents::Intent;
-use crate::memo::{AbortCause, Journey, Part, Run};
+use crate::memo::{AbortCause, Ending, Journey, Outcome, Part, Run};
 use crate::observation::Exposure;
 use crate::plan::{Check, OnError};
 
@@ -23,6 +23,7 @@ impl Look<'_> {
         if let Some(Move::Expose(exposure @ Exposure::First(count), _)) = self.decision.next
             && count > self.seen.exposed()
             && (listened.iter().any(|check| verdict(check).is_some_and(|it| it != Verdict::Successful))
+                || listened.iter().any(|check| self.follows_an_error(check))
                 || self.is_obstructed())
         {
             found.push(Violation::ExposedUnchecked(exposure));
@@ -30,8 +31,42 @@ impl Look<'_> {
         let possible = self.is.is_some_and(|run| self.seen.stable == run.stable) && self.may_judge();
         let bad = listened.iter().filter(|check| self.is_bad(check));
         found.extend(bad.filter(|_| possible).map(|check| Violation::VerdictIgnored(check.id)));
+        self.completed_unchecked(found);
         self.aborted_by_check(found);
         self.adopted(found);
+    }
+
+    /// It measures again beside the stages what the one before it could not, and has not measured yet.
+    fn follows_an_error(&self, check: &SeenCheck) -> bool {
+        let before = |it: &&SeenCheck| {
+            let CheckId { run, place, attempt } = it.id;
+            (run, place, attempt.checked_add(1)) == (check.id.run, check.id.place, Some(check.id.attempt))
+        };
+        let before = self.seen.checks.iter().find(before).and_then(verdict);
+        let retried = self.asked_for(check.id.place).is_some_and(|asked| asked.on_error == OnError::Retry);
+        retried
+            && check.id.place == CheckPlace::Background
+            && before == Some(Verdict::Error)
+            && !check.measured
+    }
+
+    /// A run whose checks were all listened to until its end. A person may skip them, or decide for one.
+    fn completed_unchecked(&self, found: &mut Vec<Violation>) {
+        let completed = |ending: &Ending| ending.outcome == Outcome::Completed;
+        let (Some(was), None, true) =
+            (self.was, self.is, self.decision.memo.ended.as_ref().is_some_and(completed))
+        else {
+            return;
+        };
+        if self.accepted(Intent::PromoteFull) || self.accepted(Intent::Promote) {
+            return;
+        }
+        let listened = was.checks().filter(|id| self.asked_for(id.place).is_some());
+        let bad = listened.filter(|id| {
+            let said = self.check(*id).and_then(verdict);
+            said.is_some_and(|said| said != Verdict::Successful)
+        });
+        found.extend(bad.map(Violation::CompletedUnchecked));
     }
 
     /// Verdicts count: nobody has paused the rollout, and there are pods to judge.

@@ -65,7 +65,7 @@ impl Pass<'_> {
             pod.is_some_and(|pod| pod.uid != *uid && !pod.is_on(belongs) && !pod.is_terminating())
         });
         run.journey = Journey::Aborting { cause, at: self.now, stage };
-        run.undecided = None;
+        (run.undecided, run.unmeasured) = (None, false);
         run.progress.overdue = cause == AbortCause::Deadline;
         self.announcements.push(Announcement::Aborted { cause });
         Ok(())
@@ -102,7 +102,7 @@ impl Pass<'_> {
             Journey::Advancing { .. } | Journey::Completing => {
                 run.journey = Journey::Completing;
                 // Whoever skips everything skips the checks too.
-                (run.background, run.undecided) = (None, None);
+                (run.background, run.undecided, run.unmeasured) = (None, None, false);
                 run.progress.at = Some(self.now);
                 run.progress.overdue = false;
                 self.lift_pause = self.plan.paused;

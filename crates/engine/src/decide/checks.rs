@@ -7,7 +7,7 @@ use crate::check::{
     Blame, CheckId, CheckMove, CheckPlace, CheckState, Meaning, SeenCheck, Undecided, Verdict, meaning,
 };
 use crate::decision::{Announcement, Move};
-use crate::memo::{AbortCause, Journey, Part};
+use crate::memo::{AbortCause, Journey, Part, Run};
 use crate::names::CheckName;
 use crate::plan::{Check, Flaw, OnError, Plan};
 use crate::reason::{Reason, Wait};
@@ -40,7 +40,9 @@ impl Pass<'_> {
         }
         let Some(run) = &self.memo.run else { return };
         let asked_for = run.checks().filter(|id| check_at(self.plan, id.place).is_some());
-        let heard: Vec<Heard> = asked_for.filter_map(|id| self.heard(id)).collect();
+        let mut heard: Vec<Heard> = asked_for.filter_map(|id| self.heard(id)).collect();
+        // Whoever goes back asks nobody, and measures nothing again.
+        heard.sort_by_key(|heard| heard.meaning != Meaning::Abort);
         for verdict in heard {
             match verdict.meaning {
                 Meaning::Abort => return self.go_back_because(verdict),
@@ -49,7 +51,7 @@ impl Pass<'_> {
                     // Under another policy than now somebody may have been asked about it.
                     self.ask_nobody(verdict.id.place);
                     if at <= self.now {
-                        self.listen_to_the_next(verdict.id);
+                        self.measure_again(verdict.id);
                         self.announcements.push(Announcement::CheckAgain { place: verdict.id.place });
                         // The next attempt may be there already.
                         return self.heed_checks();
@@ -70,22 +72,36 @@ impl Pass<'_> {
         let asked = run.undecided.as_ref().map(|undecided| undecided.place);
         let there = |id: &CheckId| Some(id.place) != asked && self.seen_check(*id).is_some();
         let of_nobody: Vec<CheckId> = run.checks().filter(there).collect();
-        for id in of_nobody {
-            self.listen_to_the_next(id);
+        let now = self.now;
+        if let Some(run) = &mut self.memo.run {
+            of_nobody.into_iter().for_each(|id| run.listen_to_the_next(id, now));
         }
     }
 
     /// What the plan does not ask for any more is not listened to, and nobody has to decide about it.
     pub(super) fn forget_checks(&mut self) {
-        let plan = self.plan;
+        let (plan, beside) = (self.plan, self.beside_the_stages());
+        let seen = beside.and_then(|id| self.seen_check(id));
+        let over = seen.is_some_and(|check| check.state != CheckState::Running);
+        let measured = seen.is_some_and(|check| check.measured);
         let Some(run) = &mut self.memo.run else { return };
-        if plan.background.is_none() {
-            run.background = None;
+        run.unmeasured &= beside.is_some() && !over && !measured;
+        if plan.background.is_none()
+            && let Some(attempt) = run.background.take()
+        {
+            run.unmeasured = false;
+            // Put back before it was ended, one that measures goes on.
+            run.background_behind = if over { Some(attempt) } else { attempt.checked_sub(1) };
         }
         let listened = |place| run.checks().any(|id| id.place == place) && check_at(plan, place).is_some();
         if run.undecided.as_ref().is_some_and(|undecided| !listened(undecided.place)) {
             run.undecided = None;
         }
+    }
+
+    /// The check beside the stages that the run listens to.
+    fn beside_the_stages(&self) -> Option<CheckId> {
+        self.memo.run.as_ref()?.checks().find(|id| id.place == CheckPlace::Background)
     }
 
     fn seen_check(&self, id: CheckId) -> Option<&SeenCheck> {
@@ -98,7 +114,9 @@ impl Pass<'_> {
         let Some(run) = &self.memo.run else { return 0 };
         let there = |check: &&SeenCheck| check.id.run == run.started_at && check.id.place == place;
         let latest = self.seen.checks.iter().filter(there).max_by_key(|check| check.id.attempt);
-        latest.map_or(0, |check| check.id.attempt.saturating_add(u32::from(check.ending)))
+        let there = latest.map_or(0, |check| check.id.attempt.saturating_add(u32::from(check.ending)));
+        let behind = run.background_behind.filter(|_| place == CheckPlace::Background);
+        there.max(behind.map_or(0, |attempt| attempt.saturating_add(1)))
     }
 
     fn heard(&self, id: CheckId) -> Option<Heard> {
@@ -147,18 +165,12 @@ impl Pass<'_> {
         }
     }
 
-    /// From now on the run waits for the attempt after this one.
-    fn listen_to_the_next(&mut self, id: CheckId) {
+    /// One that could not be measured is begun again; beside the stages, nothing goes further until that works.
+    fn measure_again(&mut self, id: CheckId) {
         let now = self.now;
         let Some(run) = &mut self.memo.run else { return };
-        let attempt = id.attempt.saturating_add(1);
-        match (id.place, &mut run.journey) {
-            (CheckPlace::Background, _) => run.background = Some(attempt),
-            (CheckPlace::Stage(_), Journey::Advancing { part: part @ Part::Check { .. }, .. }) => {
-                *part = Part::Check { attempt, since: now };
-            }
-            (CheckPlace::Stage(_), _) => {}
-        }
+        run.listen_to_the_next(id, now);
+        run.unmeasured |= id.place == CheckPlace::Background;
     }
 
     /// A person has decided: what was undecided counts as passed. A check beside the stages is begun anew, so that
@@ -166,6 +178,8 @@ impl Pass<'_> {
     pub(super) fn decide_for(&mut self, undecided: &Undecided) {
         let Some(run) = &mut self.memo.run else { return };
         run.undecided = None;
+        let (place, name, verdict) = (undecided.place, undecided.name.clone(), undecided.verdict);
+        self.announcements.push(Announcement::Decided { place, name, verdict });
         match undecided.place {
             CheckPlace::Background => run.background = run.background.map(|it| it.saturating_add(1)),
             CheckPlace::Stage(stage) => self.leave_check(stage),
@@ -241,7 +255,7 @@ impl Pass<'_> {
             let since = Some(undecided.since);
             return Some(Wait { reason: Reason::Undecided(undecided.clone()), since });
         }
-        run.checks().filter_map(|id| self.heard(id)).find_map(|heard| match heard.meaning {
+        let again = run.checks().filter_map(|id| self.heard(id)).find_map(|heard| match heard.meaning {
             Meaning::Again(at) => Some(Wait {
                 reason: Reason::CheckAgain {
                     place: heard.id.place,
@@ -252,7 +266,24 @@ impl Pass<'_> {
                 since: None,
             }),
             _ => None,
-        })
+        });
+        again.or_else(|| self.measuring_again())
+    }
+
+    /// What follows a check that could not be measured, and has not measured yet.
+    fn measuring_again(&self) -> Option<Wait> {
+        let id =
+            self.beside_the_stages().filter(|_| self.memo.run.as_ref().is_some_and(|run| run.unmeasured))?;
+        let name = self.seen_check(id)?.name.clone();
+        Some(Wait { reason: Reason::Checking { place: id.place, name }, since: None })
+    }
+
+    /// Whether a check has said something that a person's pause keeps from being heeded.
+    pub(super) fn has_more_to_heed(&self) -> bool {
+        let checks = self.memo.run.as_ref().into_iter().flat_map(Run::checks);
+        let mut heard =
+            checks.filter(|id| check_at(self.plan, id.place).is_some()).filter_map(|id| self.heard(id));
+        self.plan.paused && heard.any(|heard| heard.meaning != Meaning::Pass)
     }
 
     /// Checks cannot be begun when their time comes; those of a run whose time has passed do not matter.

@@ -199,6 +199,8 @@ impl Pass<'_> {
             Alignment::Move(next) => Some(Step::make(next)),
             Alignment::Wait(waits) => Some(Step { next: None, waits }),
             Alignment::Aligned if !self.is_taken_over() => Some(Step::wait(Reason::ControllerLags, None)),
+            // It is heeded once the pause is over; a run that is over heeds nothing.
+            Alignment::Aligned if self.has_more_to_heed() => Some(Step::default()),
             Alignment::Aligned => {
                 let target = self.memo.run.as_ref()?.target.clone();
                 self.announcements.push(Announcement::Completed { target: target.clone() });

@@ -176,6 +176,18 @@ impl Driver {
         unreachable!("400 looks were not enough: {:#?}\n{:#?}", self.memo, self.world)
     }
 
+    /// The same, until so many pods are exposed; they need not be there yet.
+    pub(crate) fn run_until_exposed(&mut self, pods: u32) {
+        for _ in 0..400 {
+            if self.world.observe().exposed() >= pods {
+                return;
+            }
+            self.look();
+            self.world.tend();
+        }
+        unreachable!("400 looks were not enough: {:#?}\n{:#?}", self.memo, self.world)
+    }
+
     fn is_quiet(&self) -> bool {
         let seen = Seen::Workload(self.world.observe());
         let next = decide(self.world.now, Ok(&self.plan), &seen, &self.memo, &Intents::default());

@@ -196,7 +196,13 @@ impl World {
             Move::Check(CheckMove::Begin(id)) => {
                 if !self.checks.iter().any(|check| check.id == *id) {
                     let name = CheckName::new(format!("check-{}", self.checks.len()));
-                    self.checks.push(SeenCheck { id: *id, name, state: CheckState::Running, ending: false });
+                    self.checks.push(SeenCheck {
+                        id: *id,
+                        name,
+                        state: CheckState::Running,
+                        measured: false,
+                        ending: false,
+                    });
                 }
             }
             Move::Check(CheckMove::End(name)) => {
@@ -210,8 +216,15 @@ impl World {
         let at = self.now;
         for check in self.checks.iter_mut().filter(|check| check.state == CheckState::Running) {
             let verdict = if check.ending { Verdict::Successful } else { verdict };
+            check.measured |= verdict != Verdict::Error;
             check.state = CheckState::Over { verdict, why: "error rate 0.2 > 0.05".to_owned(), at };
         }
+    }
+
+    /// The checks that still measure have their first value.
+    pub(crate) fn measure(&mut self) {
+        let running = self.checks.iter_mut().filter(|check| check.state == CheckState::Running);
+        running.for_each(|check| check.measured = true);
     }
 
     /// Whether something still measures that was not asked to end.
