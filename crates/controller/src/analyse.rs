@@ -215,59 +215,54 @@ fn forgotten_jobs(
     jobs(before).difference(&jobs(now)).cloned().collect()
 }
 
-/// What people should hear of: every change of a phase, of the run and of its metrics.
+/// What people should hear of: that the run began, and how its metrics and the run itself ended.
 fn texts(before: &AnalysisRunStatus, now: &AnalysisRunStatus) -> Vec<EventText> {
-    let mut texts = Vec::new();
-    for result in now.metric_results.iter().filter(|result| result.phase.is_completed()) {
-        let known = before.metric_results.iter().find(|it| it.name == result.name).map(|it| it.phase);
-        if known != Some(result.phase) {
-            let mut note = format!("Metric '{}' Completed. Result: {}", result.name, result.phase.as_str());
-            if !result.message.is_empty() {
-                note = format!("{note}: {}", result.message);
-            }
-            texts.push(text(METRIC_REASONS, result.phase, note));
-        }
-    }
+    let is_known = |result: &MetricResult| {
+        let mut known = before.metric_results.iter();
+        known.any(|it| it.name == result.name && it.phase == result.phase)
+    };
+    let news = now.metric_results.iter().filter(|result| !is_known(result));
+    let mut texts: Vec<EventText> = news.filter_map(end_of_metric).collect();
     if before.phase != now.phase || before.started_at.is_none() {
-        let note = match (now.phase.is_completed(), now.message.is_empty()) {
-            (false, _) => "Analysis began".to_owned(),
-            (true, true) => format!("Analysis Completed. Result: {}", now.phase.as_str()),
-            (true, false) => format!("Analysis Completed. Result: {}: {}", now.phase.as_str(), now.message),
-        };
-        texts.push(text(RUN_REASONS, now.phase, note));
+        texts.push(beginning_or_end_of_run(now));
     }
     texts
 }
 
-/// The words for phases in the order of [`Phase`].
-type Reasons = [&'static str; 6];
-const RUN_REASONS: Reasons = [
-    "AnalysisRunSuccessful",
-    "AnalysisRunRunning",
-    "AnalysisRunPending",
-    "AnalysisRunInconclusive",
-    "AnalysisRunError",
-    "AnalysisRunFailed",
-];
-const METRIC_REASONS: Reasons = [
-    "MetricSuccessful",
-    "MetricRunning",
-    "MetricPending",
-    "MetricInconclusive",
-    "MetricError",
-    "MetricFailed",
-];
+/// Of a metric only its end is told.
+fn end_of_metric(result: &MetricResult) -> Option<EventText> {
+    let (kind, reason) = match result.phase {
+        Phase::Running | Phase::Pending => return None,
+        Phase::Successful => (EventKind::Normal, "MetricSuccessful"),
+        Phase::Inconclusive => (EventKind::Warning, "MetricInconclusive"),
+        Phase::Error => (EventKind::Warning, "MetricError"),
+        Phase::Failed => (EventKind::Warning, "MetricFailed"),
+    };
+    let note = format!("Metric '{}' {}", result.name, completed(result.phase, &result.message));
+    Some(EventText { kind, reason, note })
+}
 
-fn text(reasons: Reasons, phase: Phase, note: String) -> EventText {
-    let (kind, reason) = match phase {
-        Phase::Successful => (EventKind::Normal, reasons[0]),
-        Phase::Running => (EventKind::Normal, reasons[1]),
-        Phase::Pending => (EventKind::Normal, reasons[2]),
-        Phase::Inconclusive => (EventKind::Warning, reasons[3]),
-        Phase::Error => (EventKind::Warning, reasons[4]),
-        Phase::Failed => (EventKind::Warning, reasons[5]),
+/// A run that was looked at runs or is over. None is stored that is pending yet.
+fn beginning_or_end_of_run(now: &AnalysisRunStatus) -> EventText {
+    let (kind, reason) = match now.phase {
+        Phase::Running | Phase::Pending => (EventKind::Normal, "AnalysisRunRunning"),
+        Phase::Successful => (EventKind::Normal, "AnalysisRunSuccessful"),
+        Phase::Inconclusive => (EventKind::Warning, "AnalysisRunInconclusive"),
+        Phase::Error => (EventKind::Warning, "AnalysisRunError"),
+        Phase::Failed => (EventKind::Warning, "AnalysisRunFailed"),
+    };
+    let note = if now.phase.is_completed() {
+        format!("Analysis {}", completed(now.phase, &now.message))
+    } else {
+        "Analysis began".to_owned()
     };
     EventText { kind, reason, note }
+}
+
+/// How something ended, and why if there is more to say.
+fn completed(phase: Phase, message: &str) -> String {
+    let result = format!("Completed. Result: {}", phase.as_str());
+    if message.is_empty() { result } else { format!("{result}: {message}") }
 }
 
 /// Puts one question. The answer comes back through the queue.
@@ -373,5 +368,64 @@ mod tests {
             .unwrap();
             assert_eq!((ours.is(&run), beside_argo.is(&run)), (alone, beside), "{name:?} {owner:?}");
         }
+    }
+
+    /// A run with one metric, in these phases, that has begun; what is over and not good says why.
+    fn begun(metric: Phase, run: Phase) -> AnalysisRunStatus {
+        let why = |phase: Phase| {
+            let is_bad = phase.is_completed() && phase != Phase::Successful;
+            if is_bad { "too many".to_owned() } else { String::new() }
+        };
+        let result = MetricResult {
+            name: "errors".to_owned(),
+            phase: metric,
+            message: why(metric),
+            ..MetricResult::default()
+        };
+        AnalysisRunStatus {
+            phase: run,
+            message: why(run),
+            metric_results: vec![result],
+            started_at: Some(Timestamp::UNIX_EPOCH),
+            ..AnalysisRunStatus::default()
+        }
+    }
+
+    /// What is told of a change, each as type, reason and text.
+    fn told(before: &AnalysisRunStatus, now: &AnalysisRunStatus) -> Vec<String> {
+        let line = |text: EventText| format!("{} {}: {}", text.kind.as_str(), text.reason, text.note);
+        texts(before, now).into_iter().map(line).collect()
+    }
+
+    #[test]
+    fn every_verdict_of_a_metric_and_of_its_run_is_told_once_in_its_own_word() {
+        let rows = [
+            (Phase::Successful, "Normal", "Successful"),
+            (Phase::Failed, "Warning", "Failed: too many"),
+            (Phase::Error, "Warning", "Error: too many"),
+            (Phase::Inconclusive, "Warning", "Inconclusive: too many"),
+        ];
+        let under_way = begun(Phase::Running, Phase::Running);
+        for (verdict, kind, result) in rows {
+            let word = verdict.as_str();
+            let of_metric = format!("{kind} Metric{word}: Metric 'errors' Completed. Result: {result}");
+            let of_run = format!("{kind} AnalysisRun{word}: Analysis Completed. Result: {result}");
+            let (metric_over, both_over) = (begun(verdict, Phase::Running), begun(verdict, verdict));
+            assert_eq!(told(&under_way, &metric_over), [of_metric.clone()]);
+            assert_eq!(told(&metric_over, &both_over), [of_run.clone()]);
+            assert_eq!(told(&under_way, &both_over), [of_metric, of_run]);
+            assert!(told(&both_over, &both_over).is_empty(), "{word}");
+        }
+    }
+
+    #[test]
+    fn a_run_that_begins_is_told_and_a_metric_that_does_is_not() {
+        let fresh = AnalysisRunStatus::default();
+        let began = begun(Phase::Pending, Phase::Running);
+        assert_eq!(told(&fresh, &began), ["Normal AnalysisRunRunning: Analysis began"]);
+        assert!(told(&began, &begun(Phase::Running, Phase::Running)).is_empty());
+        // One that makes no sense is over at the first look.
+        let refused = told(&fresh, &begun(Phase::Pending, Phase::Error));
+        assert_eq!(refused, ["Warning AnalysisRunError: Analysis Completed. Result: Error: too many"]);
     }
 }

@@ -102,7 +102,7 @@ pub(crate) enum Command {
     #[command(after_help = DEMO_HELP)]
     Demo(DemoArguments),
     /// A cluster in memory, to try things out
-    #[command(subcommand)]
+    #[command(subcommand, after_help = SIM_HELP)]
     Sim(SimCommand),
     #[command(flatten)]
     Kubectl(KubectlCommand),
@@ -138,11 +138,11 @@ pub(crate) struct DemoArguments {
 #[derive(Debug, Subcommand)]
 pub(crate) enum SimCommand {
     /// Serve a cluster in memory on a port of this machine, until interrupted
-    #[command(after_help = SERVE_HELP)]
+    #[command(after_help = SIM_HELP)]
     Serve(ServeArguments),
 }
 
-const SERVE_HELP: &str = "\
+const SIM_HELP: &str = "\
 Example:
   windlass sim serve --write-kubeconfig /tmp/sim.yaml &
   KUBECONFIG=/tmp/sim.yaml kubectl get rp,sts,pods";
@@ -377,4 +377,26 @@ pub(crate) fn named(command: clap::Command) -> clap::Command {
         .and_then(std::path::Path::file_name)
         .is_some_and(|name| name.to_string_lossy().starts_with("kubectl-"));
     if is_plugin { command.name("kubectl windlass").bin_name("kubectl windlass") } else { command }
+}
+
+#[cfg(test)]
+mod tests {
+    use clap::{Command, CommandFactory};
+
+    use super::Cli;
+
+    /// A command, and those below it.
+    fn with_all_below(command: &Command) -> Vec<&Command> {
+        let below = command.get_subcommands().flat_map(with_all_below);
+        std::iter::once(command).chain(below).collect()
+    }
+
+    #[test]
+    fn the_help_of_every_command_has_an_example() {
+        let windlass = Cli::command();
+        for command in with_all_below(&windlass).into_iter().filter(|command| !command.is_hide_set()) {
+            let help = command.get_after_help().map(ToString::to_string).unwrap_or_default();
+            assert!(help.contains("Example"), "{}", command.get_name());
+        }
+    }
 }

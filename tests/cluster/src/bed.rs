@@ -188,6 +188,15 @@ impl Bed {
         }
     }
 
+    /// The record of every request, for a test that can show nothing without it. A cluster that was given has none: then
+    /// this says what was skipped.
+    pub fn audit_log_or_skip(&self, what: &str) -> Option<&Path> {
+        if self.audit_log.is_none() {
+            eprintln!("skipped: {what}: a cluster that was given has no audit log");
+        }
+        self.audit_log.as_deref()
+    }
+
     /// The folder with kubectl; none means the PATH.
     pub fn bin(&self) -> Option<&Path> {
         self.bin.as_deref()

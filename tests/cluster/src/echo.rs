@@ -1,5 +1,5 @@
-//! A provider that keeps what it was sent and answers with all of it, as an error: what a careless server does with a
-//! secret.
+//! A provider that keeps what it was sent and answers with all of it, as an error, or as a value below `/good`: what a
+//! careless server does with a secret. Below `/locked` nobody is let in.
 
 use std::net::SocketAddr;
 use std::sync::{Arc, Mutex};
@@ -45,6 +45,10 @@ impl Drop for Echo {
 async fn echo(State(heard): State<Heard>, request: Request) -> (StatusCode, String) {
     let text = format!("{} {:?}", request.uri(), request.headers());
     heard.lock().unwrap().push(text.clone());
-    let is_good = request.uri().path().starts_with("/good");
-    (if is_good { StatusCode::OK } else { StatusCode::INTERNAL_SERVER_ERROR }, text)
+    let status = match request.uri().path() {
+        path if path.starts_with("/good") => StatusCode::OK,
+        path if path.starts_with("/locked") => StatusCode::UNAUTHORIZED,
+        _ => StatusCode::INTERNAL_SERVER_ERROR,
+    };
+    (status, text)
 }

@@ -94,10 +94,10 @@ impl World {
         self.as_admin(&["apply", "-f", "-"], &role("narrow", &rules, &["narrow"]));
     }
 
-    /// Lets the controller read config maps here, as a user does whose template names one.
-    pub fn allow_reading_config_maps(&self) {
-        let rules = "- {apiGroups: [''], resources: [configmaps], verbs: [get]}\n";
-        self.as_admin(&["apply", "-f", "-"], &role("config-maps", rules, &["windlass"]));
+    /// Lets the controller get objects of a kind here, as a user does whose template names one.
+    pub fn allow_reading(&self, group: &str, resource: &str) {
+        let rules = format!("- {{apiGroups: ['{group}'], resources: [{resource}], verbs: [get]}}\n");
+        self.as_admin(&["apply", "-f", "-"], &role("windlass-objects", &rules, &["windlass"]));
     }
 
     /// Lets the controller read this namespace, which is an object of the cluster.

@@ -2,11 +2,13 @@
 
 use windlass_api::analysis::{AnalysisRun, Phase};
 use windlass_bed::analyses::{step, template};
-use windlass_bed::{World, manifests, test};
+use windlass_bed::{Echo, World, manifests, test};
 
 use crate::by_numbers::changed;
 
 const ANY: &str = "{web: {url: 'http://127.0.0.1:1/'}}";
+/// Where nobody answers.
+const NOBODY: &str = "http://127.0.0.1:1/";
 
 /// A rollout with this check, in a namespace with these templates: what the condition says, with nothing updated.
 async fn invalid(world: &World, templates: &[String]) -> String {
@@ -85,11 +87,12 @@ async fn a_host_that_nobody_answers_at_is_told() {
     .await;
 }
 
-/// A step whose metric has an argument from this Secret, measured once: what is told when it is put back.
-async fn with_secret(world: &World, name: &str, key: &str) -> String {
+/// A step whose metric sends this key of a Secret to this address, measured once: what is told when it is put back.
+async fn with_secret(world: &World, url: &str, name: &str, key: &str) -> String {
     let secret = format!("{{name: token, valueFrom: {{secretKeyRef: {{name: {name}, key: {key}}}}}}}");
-    let provider = "{web: {url: 'http://127.0.0.1:1/', headers: [{key: Authorization, value: 'Bearer {{args.token}}'}]}}";
-    let template = template("errors", "consecutiveErrorLimit: 0", provider)
+    let header = "{key: Authorization, value: 'Bearer {{args.token}}'}";
+    let provider = format!("{{web: {{url: '{url}', headers: [{header}]}}}}");
+    let template = template("errors", "consecutiveErrorLimit: 0", &provider)
         .replace("args: [", &format!("args: [{secret}, "));
     world.apply(&template);
     let steps = ["{setWeight: 34}", &step("errors", ""), "{setWeight: 100}"];
@@ -102,7 +105,7 @@ async fn with_secret(world: &World, name: &str, key: &str) -> String {
 #[tokio::test]
 async fn a_secret_that_is_not_there_is_told() {
     test("no-secret", async |world| {
-        let message = with_secret(world, "tokens", "read").await;
+        let message = with_secret(world, NOBODY, "tokens", "read").await;
         let told = format!("args.token: there is no Secret {}/tokens", world.namespace);
         assert!(message.contains(&told), "{message}");
     })
@@ -113,11 +116,31 @@ async fn a_secret_that_is_not_there_is_told() {
 async fn a_secret_without_the_key_is_told_without_what_it_holds() {
     test("wrong-secret", async |world| {
         world.kubectl(&["create", "secret", "generic", "tokens", "--from-literal=read=hunter2"]);
-        let message = with_secret(world, "tokens", "write").await;
+        let message = with_secret(world, NOBODY, "tokens", "write").await;
         let told = format!("args.token: Secret {}/tokens has no key \"write\"; it has read", world.namespace);
         assert!(message.contains(&told), "{message}");
         let everything = world.kubectl(&["get", "ar,rp,sts,events", "-o", "yaml"]);
         assert!(!everything.contains("hunter2"), "{everything}");
+    })
+    .await;
+}
+
+#[tokio::test]
+async fn a_secret_with_the_wrong_value_is_told_by_the_answer_and_shown_nowhere() {
+    let provider = Echo::start().await;
+    test("wrong-value", async |world| {
+        world.kubectl(&["create", "secret", "generic", "tokens", "--from-literal=token=hunter2hunter2"]);
+        let url = format!("http://{}/locked", provider.address);
+        let message = with_secret(world, &url, "tokens", "token").await;
+        let heard = provider.heard().concat();
+        assert!(heard.contains("Bearer hunter2hunter2"), "it was sent: {heard}");
+        assert!(message.contains("answered with HTTP status 401"), "{message}");
+        assert!(message.contains("check headers and authentication of the metric"), "{message}");
+        let shown = world.kubectl(&["get", "ar,rp,sts,events", "-o", "yaml"]);
+        let logged = world.controller.as_ref().unwrap().logged();
+        for text in [shown, logged] {
+            assert!(!text.contains("hunter2"), "{text}");
+        }
     })
     .await;
 }

@@ -3,22 +3,74 @@
 use windlass_api::analysis::{AnalysisRun, Phase};
 use windlass_bed::analyses::{block, step, template, watched_rollout};
 use windlass_bed::audit;
-use windlass_bed::{Prometheus, Scraped, bed, manifests, test, until};
+use windlass_bed::{Prometheus, Scraped, World, bed, manifests, test, until};
 
 use crate::by_numbers::changed;
 
+/// A kind that an operator could have brought along: how far a replica is behind.
+const REPLICATIONS: &str = "\
+apiVersion: apiextensions.k8s.io/v1
+kind: CustomResourceDefinition
+metadata: {name: replications.data.example.com}
+spec:
+  group: data.example.com
+  scope: Namespaced
+  names: {kind: Replication, plural: replications, singular: replication}
+  versions:
+  - name: v1
+    served: true
+    storage: true
+    schema:
+      openAPIV3Schema:
+        type: object
+        properties:
+          status: {type: object, properties: {lagSeconds: {type: integer}}}
+";
+
+/// One of that kind, which is so far behind.
+fn replication(seconds: u32) -> String {
+    format!(
+        "apiVersion: data.example.com/v1
+kind: Replication
+metadata: {{name: db}}
+status: {{lagSeconds: {seconds}}}
+"
+    )
+}
+
+/// The kind is there, and one object of it, which is not behind.
+async fn replicated(world: &World) {
+    world.apply(REPLICATIONS);
+    let kind = "crd/replications.data.example.com";
+    world.kubectl(&["wait", "--for=condition=Established", kind, "--timeout=30s"]);
+    until("the kind is served", async || {
+        let applied = world.kubectl_any(&["apply", "-f", "-"], &replication(0));
+        applied.status.success().then_some(())
+    })
+    .await;
+    world.allow_reading("data.example.com", "replications");
+}
+
 #[tokio::test]
-async fn an_expression_over_the_updated_pods_and_a_custom_resource_judges_a_rollout() {
+async fn an_expression_over_the_updated_pods_and_a_custom_resource_lets_versions_in_and_puts_them_back() {
     test("kubernetes", async |world| {
-        let expression = "updated.all(p, p.status.conditions.exists(c, c.type == \"Ready\" && c.status == \"True\")) && workload.spec.replicas == 3 && size(pods) == 3 && object.data.lag == \"0\"";
-        let object = "{apiVersion: v1, kind: ConfigMap, name: replication}";
+        replicated(world).await;
+        let expression = "updated.all(p, p.status.conditions.exists(c, c.type == \"Ready\" && c.status == \"True\")) && workload.spec.replicas == 3 && size(pods) == 3 && object.status.lagSeconds < 10";
+        let object = "{apiVersion: data.example.com/v1, kind: Replication, name: db}";
         let provider = format!("{{kubernetes: {{expression: '{expression}', object: {object}}}}}");
         world.apply(&template("pods", "successCondition: 'result == true', interval: 1s, count: 2", &provider));
-        world.kubectl(&["create", "configmap", "replication", "--from-literal=lag=0"]);
-        world.allow_reading_config_maps();
         let steps = ["{setWeight: 34}", &step("pods", ""), "{setWeight: 100}"];
-        let (_, revision) = changed(world, &manifests::rollout("web", &steps)).await;
-        world.until_completed("web", &revision).await;
+        let (_, good) = changed(world, &manifests::rollout("web", &steps)).await;
+        world.until_completed("web", &good).await;
+
+        world.apply(&replication(90));
+        world.set_image("web", "app:v3");
+        let status = world.until_reverted("web").await;
+        let message = &status.condition("Progressing").unwrap().message;
+        assert!(message.contains("\"pods\" assessed Failed"), "{message}");
+        assert!(message.contains("value false"), "{message}");
+        assert_eq!(world.count_on(&good).await, 3);
+        world.kubectl(&["delete", "crd", "replications.data.example.com"]);
     })
     .await;
 }
@@ -100,13 +152,12 @@ async fn updated_pods_are_not_judged_before_there_is_one_and_are_once_there_is()
 
 /// What a template says is checked when it is read; what a Secret fills in is not known before it is asked.
 #[tokio::test]
-async fn no_spelling_of_a_secret_is_measured() {
+async fn a_secret_whose_kind_is_filled_in_by_another_one_is_not_measured() {
+    let Some(log) = bed().audit_log_or_skip("which Secrets are read for an object") else { return };
     test("no-secrets", async |world| {
         world.kubectl(&["create", "secret", "generic", "tokens", "--from-literal=token=hunter2"]);
         world.kubectl(&["create", "secret", "generic", "names", "--from-literal=kind=Secret"]);
-        // Of a cluster that was given there is none.
-        let Some(log) = bed().audit_log.clone() else { return };
-        let start = audit::position(&log);
+        let start = audit::position(log);
         world.apply(
             "apiVersion: argoproj.io/v1alpha1
 kind: AnalysisRun
@@ -123,7 +174,7 @@ spec:
         let message = run.status.unwrap().message;
         assert!(message.contains("cannot be measured"), "{message}");
         world.until_audited().await;
-        let asked = audit::since(&log, start);
+        let asked = audit::since(log, start);
         let here = asked.iter().filter(|request| request.object().namespace == world.namespace);
         let read: Vec<String> = here
             .filter(|request| request.is_windlass() && request.object().resource == "secrets")

@@ -15,3 +15,4 @@ mod jobs;
 mod metrics;
 mod outage;
 mod runs;
+mod undecided;

@@ -1,5 +1,6 @@
 //! Runs of analyses by themselves: standing alone, crossed by a crash, ended, kept, and silent about secrets.
 
+use jiff::Timestamp;
 use windlass_api::analysis::{AnalysisRun, Phase};
 use windlass_bed::analyses::{block, error_rate, step, template, watched_rollout};
 use windlass_bed::{Echo, Prometheus, Scraped, manifests, test, until};
@@ -25,6 +26,13 @@ spec:
 
 fn measured(run: &AnalysisRun) -> u32 {
     run.status.as_ref().and_then(|status| status.metric_results.first()).map_or(0, |result| result.count)
+}
+
+/// When each measurement of a run began and ended, and its value, in their order.
+fn measurements(run: &AnalysisRun) -> Vec<(Option<Timestamp>, Option<Timestamp>, &str)> {
+    let results = run.status.iter().flat_map(|status| &status.metric_results);
+    let measurements = results.flat_map(|result| &result.measurements);
+    measurements.map(|it| (it.started_at, it.finished_at, it.value.as_str())).collect()
 }
 
 #[tokio::test]
@@ -120,6 +128,9 @@ async fn a_crash_in_the_middle_of_a_run_loses_no_measurement_and_repeats_no_run(
         assert_eq!(runs.len(), 1);
         assert_eq!(runs[0].metadata.uid, before.metadata.uid);
         assert_eq!(measured(&runs[0]), 6);
+        // The number alone would be full again, whatever was lost.
+        let (known, kept) = (measurements(&before), measurements(&runs[0]));
+        assert!(kept.starts_with(&known), "{known:?}\nare not the first of\n{kept:?}");
     })
     .await;
 }

@@ -9,7 +9,7 @@ const WINDOW: Duration = Duration::from_secs(30);
 
 #[tokio::test]
 async fn a_hundred_healthy_rollouts_cause_no_write_in_thirty_seconds() {
-    let Some(log) = bed().audit_log.clone() else { return };
+    let Some(log) = bed().audit_log_or_skip("writes at rest") else { return };
     test("at-rest", async |world| {
         let names: Vec<String> = (0..ROLLOUTS).map(|number| format!("web{number}")).collect();
         let sets = names.iter().map(|name| manifests::stateful_set(name, 1, "app:v1"));
@@ -24,11 +24,11 @@ async fn a_hundred_healthy_rollouts_cause_no_write_in_thirty_seconds() {
         let quiet = Instant::now();
         until("the log has caught up", async || (quiet.elapsed() > Duration::from_secs(2)).then_some(()))
             .await;
-        let (start, since) = (audit::position(&log), Instant::now());
+        let (start, since) = (audit::position(log), Instant::now());
         until("the window is over", async || (since.elapsed() >= WINDOW).then_some(())).await;
         let here =
             |request: &audit::Request| request.is_windlass() && request.object().namespace == world.namespace;
-        let requests: Vec<_> = audit::since(&log, start).into_iter().filter(here).collect();
+        let requests: Vec<_> = audit::since(log, start).into_iter().filter(here).collect();
         let writes: Vec<_> = requests.iter().filter(|request| request.is_write()).collect();
         assert!(writes.is_empty(), "{writes:#?}");
         let reads = requests.iter().filter(|request| request.verb != "watch").count();

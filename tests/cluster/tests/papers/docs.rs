@@ -374,6 +374,7 @@ fn every_word_the_code_can_say_is_explained() {
         ("crates/api/src/rollout_plugin/conditions.rs", "docs/troubleshoot.md"),
         ("crates/api/src/rollout_plugin/events.rs", "docs/troubleshoot.md"),
         ("crates/workloads/src/guard.rs", "docs/troubleshoot.md"),
+        ("crates/controller/src/analyse.rs", "docs/troubleshoot.md"),
     ];
     for (source, document) in rows {
         let document_text = read(document);
