@@ -72,6 +72,20 @@ fn where_the_environment_names_no_region_the_token_is_exchanged_in_that_of_the_m
 }
 
 #[test]
+fn a_region_that_is_none_leads_the_controllers_token_to_nobody() {
+    let identity =
+        [("AWS_ROLE_ARN", "arn:aws:iam::1:role/windlass"), ("AWS_WEB_IDENTITY_TOKEN", "the-token")];
+    // As if a part of it were a secret, which is not checked when it is read.
+    let settings = json!({"query": "up", "authentication": {"sigv4": {"region": "evil.example/*****"}}});
+    let play = measure("prometheus", &settings, &Given::environment(&identity), &[]);
+    assert!(play.error().starts_with("the metric has no address of Prometheus"), "{}", play.error());
+    let with_address =
+        [identity.as_slice(), &[("ARGO_ROLLOUTS_PROMETHEUS_ADDRESS", "https://prometheus.example")]].concat();
+    let play = measure("prometheus", &settings, &Given::environment(&with_address), &[]);
+    assert_eq!(play.error(), "\"evil.example/*****\" is no region such as eu-central-1");
+}
+
+#[test]
 fn a_role_is_taken_on_with_the_controllers_credentials_before_anything_is_signed() {
     let role = json!({"roleArn": "arn:aws:iam::2:role/metrics"});
     let play = ask_as(&role, &KEYS, &[(200, TEMPORARY), (200, ONE)]);
