@@ -28,12 +28,15 @@ use crate::rooms::{Place, Rooms};
 const REDIRECTS: usize = 5;
 /// How large an answer may be; all pages of one together.
 const LARGEST: usize = 1024 * 1024;
-/// From here on an answer is large: few are read at once, so that the memory of all of them has a bound.
-const LARGE: usize = 64 * 1024;
-/// How many large ones are read at once.
+/// From here on an answer is large: few are there at once, so that the memory of all of them has a bound. What is read from
+/// JSON may take a hundred times as much as its text.
+const LARGE: usize = 8 * 1024;
+/// How many large ones are read, or wait to be judged, at once.
 const LARGE_AT_ONCE: usize = 32;
+
 /// How many requests are under way at once, and how long one waits until it may be. One namespace has no more than half
-/// of the places, of a host's and of all, so that nobody else waits for what is slow there.
+/// of the places, of a host's and of all, so that nobody else waits for what is slow there. A place is held until the
+/// answer is judged: no more of them are kept in memory than there are places.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Limits {
     /// To one host.
@@ -94,11 +97,11 @@ impl From<String> for Unmeasured {
     }
 }
 
-/// A value, and the places among the large answers that it takes until it is judged.
+/// A value, and the places that it takes until it is judged.
 pub struct Fetched {
     /// The value.
     pub measured: Measured,
-    /// To be held as long as the value is.
+    /// To be held as long as the value is. Whoever waits with them waits for nobody who asks.
     pub places: Vec<Place>,
 }
 
@@ -126,7 +129,7 @@ impl Asker {
         let mut taken = Taken::new(&self.rooms, self.limits, setting.namespace);
         loop {
             match provider.step(setting, &answers)? {
-                Step::Done(measured) => return Ok(Fetched { measured, places: taken.large() }),
+                Step::Done(measured) => return Ok(Fetched { measured, places: taken.places() }),
                 Step::Ask(_) if answers.len() >= MOST_REQUESTS as usize => {
                     return Err(
                         format!("the provider asked {MOST_REQUESTS} times and has no value yet").into()
