@@ -3,6 +3,7 @@
 //! the same one. No message has more of an address in it than host and port, because the rest may hold secrets.
 
 mod client;
+mod in_time;
 mod reach;
 mod redirect;
 mod taken;

@@ -15,6 +15,7 @@ use rustls::pki_types::pem::PemObject;
 use rustls::pki_types::{CertificateDer, PrivateKeyDer, ServerName, UnixTime};
 use rustls::{ClientConfig, DigitallySignedStruct, RootCertStore, SignatureScheme};
 
+use super::in_time::InTime;
 use super::reach::{Resolver, resolver};
 use crate::providers::Trust;
 
@@ -23,10 +24,14 @@ pub(super) type Body = String;
 /// What comes back.
 pub(super) type Incoming = hyper::body::Incoming;
 /// Connections to everybody, of one trust.
-pub(super) type Client = Pool<HttpsConnector<HttpConnector<Resolver>>, Body>;
+pub(super) type Client = Pool<InTime<HttpsConnector<HttpConnector<Resolver>>>, Body>;
 
 /// How long a connection that nobody uses is kept: shorter than servers keep theirs.
 const IDLE: Duration = Duration::from_secs(30);
+/// How many of those are kept for one host.
+const IDLE_AT_ONCE: usize = 16;
+/// How long it may take until there is a connection, whoever still waits for it.
+const CONNECTING: Duration = Duration::from_secs(30);
 
 /// What is said of https where there is nobody to trust.
 const NO_AUTHORITIES: &str = "no server can be trusted over https, because there are no certificates of authorities \
@@ -53,8 +58,9 @@ pub(super) fn client(trust: &Trust, encryption: Encryption) -> Result<Client, St
         .wrap_connector(tcp);
     Ok(Pool::builder(TokioExecutor::new())
         .pool_idle_timeout(IDLE)
+        .pool_max_idle_per_host(IDLE_AT_ONCE)
         .pool_timer(TokioTimer::new())
-        .build(connector))
+        .build(InTime::new(connector, CONNECTING)))
 }
 
 fn configuration(trust: &Trust, encryption: Encryption) -> Result<ClientConfig, String> {

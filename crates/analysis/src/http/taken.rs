@@ -107,6 +107,7 @@ impl<'a> Clock<'a> {
     }
 }
 
-fn words_of(time: Duration) -> String {
+/// A length of time, for people.
+pub(super) fn words_of(time: Duration) -> String {
     if time.subsec_millis() == 0 { format!("{}s", time.as_secs()) } else { format!("{}ms", time.as_millis()) }
 }
