@@ -4,6 +4,7 @@
 
 mod client;
 mod in_time;
+mod lookup;
 mod reach;
 mod redirect;
 mod taken;
@@ -19,6 +20,7 @@ use http_body_util::BodyExt;
 use hyper_util::client::legacy::Error as ClientError;
 
 use self::client::{Body, Client, Encryption, Incoming, client, why};
+use self::lookup::{Lookups, asked_by};
 use self::redirect::{Origin, redirected};
 use self::taken::{Clock, Taken};
 use crate::gauge::Measured;
@@ -60,6 +62,7 @@ const CLIENTS: usize = 64;
 /// Whoever asks. Cheap to share; one is enough for a process.
 pub struct Asker {
     clients: Mutex<BTreeMap<(Encryption, Trust), Client>>,
+    lookups: Lookups,
     rooms: Rooms<Room>,
     limits: Limits,
 }
@@ -115,7 +118,7 @@ impl Default for Asker {
 impl Asker {
     /// One that keeps to these limits.
     pub fn new(limits: Limits) -> Self {
-        Self { clients: Mutex::default(), rooms: Rooms::default(), limits }
+        Self { clients: Mutex::default(), lookups: Lookups::default(), rooms: Rooms::default(), limits }
     }
 
     /// Asks a provider until it has a value. The credentials that were sent are added to `sent`: the caller takes them out
@@ -196,7 +199,7 @@ impl Asker {
         let (mut method, mut body) = (request.method, request.body.clone());
         for _ in 0..=REDIRECTS {
             let message = message(request, method, &uri, body.as_deref())?;
-            let response = clock.run(client.request(message)).await?;
+            let response = clock.run(asked_by(taken.namespace(), client.request(message))).await?;
             let response = response.map_err(|error| unreachable(origin, &error))?;
             let status = response.status().as_u16();
             let location = response.headers().get(LOCATION).and_then(|to| to.to_str().ok());
@@ -228,7 +231,7 @@ impl Asker {
         if clients.len() >= CLIENTS {
             clients.clear();
         }
-        let made = client(trust, encryption)?;
+        let made = client(trust, encryption, self.lookups.clone())?;
         clients.insert(kind, made.clone());
         Ok(made)
     }

@@ -16,7 +16,7 @@ use rustls::pki_types::{CertificateDer, PrivateKeyDer, ServerName, UnixTime};
 use rustls::{ClientConfig, DigitallySignedStruct, RootCertStore, SignatureScheme};
 
 use super::in_time::InTime;
-use super::reach::{Resolver, resolver};
+use super::lookup::{Lookups, Resolver};
 use crate::providers::Trust;
 
 /// What is sent.
@@ -47,8 +47,8 @@ pub(super) enum Encryption {
 }
 
 /// A client that trusts whom it should. Where nothing is encrypted, certificates play no part, not even missing ones.
-pub(super) fn client(trust: &Trust, encryption: Encryption) -> Result<Client, String> {
-    let mut tcp = HttpConnector::new_with_resolver(resolver(trust.reach));
+pub(super) fn client(trust: &Trust, encryption: Encryption, lookups: Lookups) -> Result<Client, String> {
+    let mut tcp = HttpConnector::new_with_resolver(Resolver::new(lookups, trust.reach));
     tcp.set_nodelay(true);
     tcp.enforce_http(false);
     let connector = HttpsConnectorBuilder::new()

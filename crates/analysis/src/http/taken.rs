@@ -29,6 +29,11 @@ impl<'a> Taken<'a> {
         Self { rooms, limits, namespace, bytes: 0, at_host: None, large: Vec::new() }
     }
 
+    /// Who asks.
+    pub(super) fn namespace(&self) -> &'a str {
+        self.namespace
+    }
+
     /// Takes a place in every room that a request to this host goes through, unless it has them.
     pub(super) async fn host(&mut self, origin: &Origin) -> Result<(), Unmeasured> {
         if self.at_host.as_ref().is_some_and(|(known, _)| known == origin) {
