@@ -24,7 +24,7 @@ use self::lookup::{Lookups, asked_by};
 use self::redirect::{Origin, redirected};
 use self::taken::{Clock, Taken};
 use crate::gauge::Measured;
-use crate::providers::{Answer, MOST_REQUESTS, Method, Provider, Request, Setting, Step, Trust};
+use crate::providers::{Answer, MOST_REQUESTS, Method, Provider, Request, Setting, Step, Trust, is_sent};
 use crate::rooms::{Place, Rooms};
 
 /// How often an answer may lead elsewhere.
@@ -261,7 +261,7 @@ fn message(
     *message.uri_mut() = uri.clone();
     let agent = HeaderValue::from_static(concat!("windlass/", env!("CARGO_PKG_VERSION")));
     message.headers_mut().insert(USER_AGENT, agent);
-    for (name, value) in &request.headers {
+    for (name, value) in request.headers.iter().filter(|(name, _)| is_sent(name)) {
         let name = HeaderName::try_from(name).map_err(|_| format!("{name:?} is no name of a header"))?;
         // The value is not told: it may be a secret.
         let value = HeaderValue::try_from(value).map_err(|_| {
