@@ -288,16 +288,16 @@ fn scalar(json: &Json) -> Result<Measured, String> {
     grouped(&groups, numbers)
 }
 
-/// A number for each group that has one, and the names of the groups for people.
+/// A number for each group that has one, and the names of the groups for people. Where no group has one there is nothing, as
+/// without groups.
 fn grouped(groups: &[&[Json]], numbers: &[Json]) -> Result<Measured, String> {
     let mut named = Vec::new();
     for (index, value) in numbers.iter().enumerate().filter(|(_, value)| !value.is_null()) {
-        let tags = groups.iter().filter_map(|column| column.get(index)).flat_map(|tags| match tags {
-            Json::Array(tags) => tags.iter().filter_map(Json::as_str).collect::<Vec<_>>(),
-            other => other.as_str().into_iter().collect(),
-        });
         let measured = value.as_f64().ok_or_else(|| not_a_number(value))?;
-        named.push((tags.collect::<Vec<_>>().join(","), measured));
+        named.push((name_of_group(groups, index)?, measured));
+    }
+    if named.is_empty() {
+        return Ok(Measured { value: Value::Nil, metadata: BTreeMap::new() });
     }
     let values = named.iter().map(|(_, value)| Value::Float(*value)).collect();
     // People look for the group that is too high.
@@ -310,6 +310,25 @@ fn grouped(groups: &[&[Json]], numbers: &[Json]) -> Result<Measured, String> {
     let told: Vec<Json> = named.iter().map(|(name, value)| json!({"name": name, "value": value})).collect();
     metadata.insert("groups".to_owned(), Json::from(told).to_string());
     Ok(Measured { value: Value::List(values), metadata })
+}
+
+/// What the group in a row is called: its tags, one column after the other.
+fn name_of_group(columns: &[&[Json]], row: usize) -> Result<String, String> {
+    let mut tags: Vec<&str> = Vec::new();
+    for column in columns {
+        let more: Vec<&str> = match column.get(row) {
+            Some(Json::Array(more)) => more.iter().filter_map(Json::as_str).collect(),
+            Some(Json::String(tag)) => vec![tag.as_str()],
+            _ => Vec::new(),
+        };
+        if more.is_empty() {
+            return Err(
+                "Datadog answered with groups, and with a number that belongs to none of them".to_owned()
+            );
+        }
+        tags.extend(more);
+    }
+    Ok(tags.join(","))
 }
 
 fn values(column: &Json) -> &[Json] {

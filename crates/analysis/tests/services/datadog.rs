@@ -45,6 +45,9 @@ fn no_series_no_point_and_a_point_without_a_value_are_nothing() {
         r#"{"data":{"attributes":{"columns":[]}}}"#,
         r#"{"data":{"attributes":{"columns":[{"values":[]}]}}}"#,
         r#"{"data":{"attributes":{"columns":[{"type":"number","values":[null]}]}}}"#,
+        r#"{"data":{"attributes":{"columns":[{"type":"group","values":[]},{"type":"number","values":[]}]}}}"#,
+        r#"{"data":{"attributes":{"columns":[{"type":"group","values":[["a"]]},{"type":"number","values":[null]}]}}}"#,
+        r#"{"data":{"attributes":{"columns":[{"type":"group","values":[]}]}}}"#,
     ] {
         assert_eq!(ask(&v2(), 200, body).value(), "Nil", "{body}");
     }
@@ -79,6 +82,16 @@ fn a_grouped_query_gives_a_number_for_each_group_that_has_one_and_names_the_grou
         {"name":"query","type":"number","values":[0.1,0.4,null]}]}}}"#;
     let measured = ask(&v2(), 200, body).measured.unwrap();
     assert_snapshot!(format!("{:?}\n{:?}", measured.value, measured.metadata));
+}
+
+#[test]
+fn a_number_that_belongs_to_no_group_is_not_taken_for_one() {
+    for names in [json!([["a"]]), json!([["a"], null]), json!([["a"], []]), json!([])] {
+        let columns = json!([{"type": "group", "values": names}, {"type": "number", "values": [1, 2]}]);
+        let body = json!({"data": {"attributes": {"columns": columns}}}).to_string();
+        let words = "Datadog answered with groups, and with a number that belongs to none of them";
+        assert_eq!(ask(&v2(), 200, &body).error(), words, "{names}");
+    }
 }
 
 #[test]
