@@ -14,7 +14,7 @@ use std::sync::{Mutex, PoisonError};
 use std::time::Duration;
 
 use futures::future::{BoxFuture, join_all};
-use http::header::{HeaderName, HeaderValue, LOCATION, USER_AGENT};
+use http::header::{CONTENT_LENGTH, HeaderName, HeaderValue, LOCATION, USER_AGENT};
 use http::{Response, Uri};
 use http_body_util::BodyExt;
 use hyper_util::client::legacy::Error as ClientError;
@@ -251,16 +251,20 @@ fn message(
     uri: &Uri,
     body: Option<&str>,
 ) -> Result<http::Request<Body>, String> {
-    let method = match method {
+    let body = body.unwrap_or_default();
+    let mut message = http::Request::new(body.to_owned());
+    *message.method_mut() = match method {
         Method::Get => http::Method::GET,
         Method::Post => http::Method::POST,
         Method::Put => http::Method::PUT,
     };
-    let mut message = http::Request::new(body.unwrap_or_default().to_owned());
-    *message.method_mut() = method;
     *message.uri_mut() = uri.clone();
     let agent = HeaderValue::from_static(concat!("windlass/", env!("CARGO_PKG_VERSION")));
     message.headers_mut().insert(USER_AGENT, agent);
+    if body.is_empty() && method != Method::Get {
+        // Some servers refuse what does not say how long it is. Go says it, too.
+        message.headers_mut().insert(CONTENT_LENGTH, HeaderValue::from_static("0"));
+    }
     for (name, value) in request.headers.iter().filter(|(name, _)| is_sent(name)) {
         let name = HeaderName::try_from(name).map_err(|_| format!("{name:?} is no name of a header"))?;
         // The value is not told: it may be a secret.

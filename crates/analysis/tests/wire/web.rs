@@ -61,6 +61,8 @@ async fn every_kind_of_request_is_sent_as_it_was_written() {
         json!({"method": "POST", "jsonBody": {}, "headers": [{"key": "content-type", "value": "application/x"}]}),
         json!({"authentication": {"bearer": {"token": "t0ken"}}}),
         json!({"authentication": {"basicAuth": {"username": "me", "password": "secret"}}}),
+        json!({"method": "POST"}),
+        json!({"method": "PUT"}),
     ];
     let mut page = Vec::new();
     for settings in rows {
