@@ -51,6 +51,30 @@ fn a_query_that_is_asked_again_is_signed_again() {
 }
 
 #[test]
+fn headers_are_signed_as_they_are_sent() {
+    let settings = |headers: Json| {
+        json!({
+            "address": "https://aps-workspaces.eu-central-1.amazonaws.com/workspaces/ws-1", "query": "up",
+            "headers": headers, "authentication": {"sigv4": {"region": "eu-central-1"}},
+        })
+    };
+    let request = |headers: Json| {
+        let play = measure("prometheus", &settings(headers), &Given::environment(&KEYS), &[(200, ONE)]);
+        play.request().to_owned()
+    };
+    // Of two with one name the last is sent; some are for the sender to write.
+    let many = json!([
+        {"key": "X-Team", "value": "a"},
+        {"key": "Authorization", "value": "mine"},
+        {"key": "Content-Length", "value": "9"},
+        {"key": "Content-Type", "value": "text/plain"},
+        {"key": "x-team", "value": "b"},
+        {"key": "X-Amz-Date", "value": "20200101T000000Z"},
+    ]);
+    assert_eq!(request(many), request(json!([{"key": "x-team", "value": "b"}])));
+}
+
+#[test]
 fn a_token_of_the_cluster_is_exchanged_before_anything_is_signed() {
     let identity = [
         ("AWS_ROLE_ARN", "arn:aws:iam::1:role/windlass"),
