@@ -114,6 +114,7 @@ async fn reached(
 
 #[cfg(test)]
 mod tests {
+    use std::iter::repeat_n;
     use std::sync::atomic::{AtomicUsize, Ordering};
     use std::sync::{Mutex, mpsc};
     use std::time::Duration;
@@ -121,7 +122,9 @@ mod tests {
     use tokio::task::JoinHandle;
     use tokio::time::timeout;
 
+    use super::super::client::{Encryption, client};
     use super::*;
+    use crate::providers::Trust;
 
     type Found = io::Result<Vec<SocketAddr>>;
 
@@ -157,9 +160,21 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn whoever_makes_connections_knows_which_namespace_asks() {
-        let who = asked_by("shop", async { ASKING.try_with(String::clone).ok() }).await;
-        assert_eq!(who.as_deref(), Some("shop"));
-        assert!(ASKING.try_with(String::clone).is_err());
+    async fn names_are_looked_up_for_the_namespace_whose_request_needs_them() {
+        let begun = Arc::new(AtomicUsize::new(0));
+        let counted = Arc::clone(&begun);
+        let lookups = Lookups::new(Box::new(move |_: &str| -> Found {
+            counted.fetch_add(1, Ordering::SeqCst);
+            Err(io::Error::other("there is no such name"))
+        }));
+        let client = client(&Trust::default(), Encryption::Off, lookups.clone()).unwrap();
+        let request = || http::Request::get("http://name.invalid/").body(String::new()).unwrap();
+        let share = repeat_n((Some("shop".to_owned()), LOOKUPS / 2), LOOKUPS / 2);
+        let _taken = lookups.0.rooms.places(share).await;
+        let waits = timeout(Duration::from_millis(50), asked_by("shop", client.request(request())));
+        assert!(waits.await.is_err());
+        assert_eq!(begun.load(Ordering::SeqCst), 0);
+        assert!(asked_by("other", client.request(request())).await.is_err());
+        assert_eq!(begun.load(Ordering::SeqCst), 1);
     }
 }
