@@ -3,6 +3,8 @@
 //! the same one. No message has more of an address in it than host and port, because the rest may hold secrets.
 
 mod client;
+mod in_time;
+mod lookup;
 mod reach;
 mod redirect;
 mod taken;
@@ -12,28 +14,32 @@ use std::sync::{Mutex, PoisonError};
 use std::time::Duration;
 
 use futures::future::{BoxFuture, join_all};
-use http::header::{HeaderName, HeaderValue, LOCATION, USER_AGENT};
+use http::header::{CONTENT_LENGTH, HeaderName, HeaderValue, LOCATION, USER_AGENT};
 use http::{Response, Uri};
 use http_body_util::BodyExt;
 use hyper_util::client::legacy::Error as ClientError;
 
 use self::client::{Body, Client, Encryption, Incoming, client, why};
+use self::lookup::{Lookups, asked_by};
 use self::redirect::{Origin, redirected};
 use self::taken::{Clock, Taken};
 use crate::gauge::Measured;
-use crate::providers::{Answer, MOST_REQUESTS, Method, Provider, Request, Setting, Step, Trust};
+use crate::providers::{Answer, MOST_REQUESTS, Method, Provider, Request, Setting, Step, Trust, is_sent};
 use crate::rooms::{Place, Rooms};
 
 /// How often an answer may lead elsewhere.
 const REDIRECTS: usize = 5;
 /// How large an answer may be; all pages of one together.
 const LARGEST: usize = 1024 * 1024;
-/// From here on an answer is large: few are read at once, so that the memory of all of them has a bound.
-const LARGE: usize = 64 * 1024;
-/// How many large ones are read at once.
+/// From here on an answer is large: few are there at once, so that the memory of all of them has a bound. What is read from
+/// JSON may take a hundred times as much as its text.
+const LARGE: usize = 8 * 1024;
+/// How many large ones are read, or wait to be judged, at once.
 const LARGE_AT_ONCE: usize = 32;
+
 /// How many requests are under way at once, and how long one waits until it may be. One namespace has no more than half
-/// of the places, of a host's and of all, so that nobody else waits for what is slow there.
+/// of the places, of a host's and of all, so that nobody else waits for what is slow there. A place is held until the
+/// answer is judged: no more of them are kept in memory than there are places.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Limits {
     /// To one host.
@@ -56,6 +62,7 @@ const CLIENTS: usize = 64;
 /// Whoever asks. Cheap to share; one is enough for a process.
 pub struct Asker {
     clients: Mutex<BTreeMap<(Encryption, Trust), Client>>,
+    lookups: Lookups,
     rooms: Rooms<Room>,
     limits: Limits,
 }
@@ -94,11 +101,11 @@ impl From<String> for Unmeasured {
     }
 }
 
-/// A value, and the places among the large answers that it takes until it is judged.
+/// A value, and the places that it takes until it is judged.
 pub struct Fetched {
     /// The value.
     pub measured: Measured,
-    /// To be held as long as the value is.
+    /// To be held as long as the value is. Whoever waits with them waits for nobody who asks.
     pub places: Vec<Place>,
 }
 
@@ -111,7 +118,7 @@ impl Default for Asker {
 impl Asker {
     /// One that keeps to these limits.
     pub fn new(limits: Limits) -> Self {
-        Self { clients: Mutex::default(), rooms: Rooms::default(), limits }
+        Self { clients: Mutex::default(), lookups: Lookups::default(), rooms: Rooms::default(), limits }
     }
 
     /// Asks a provider until it has a value. The credentials that were sent are added to `sent`: the caller takes them out
@@ -126,7 +133,7 @@ impl Asker {
         let mut taken = Taken::new(&self.rooms, self.limits, setting.namespace);
         loop {
             match provider.step(setting, &answers)? {
-                Step::Done(measured) => return Ok(Fetched { measured, places: taken.large() }),
+                Step::Done(measured) => return Ok(Fetched { measured, places: taken.places() }),
                 Step::Ask(_) if answers.len() >= MOST_REQUESTS as usize => {
                     return Err(
                         format!("the provider asked {MOST_REQUESTS} times and has no value yet").into()
@@ -192,7 +199,7 @@ impl Asker {
         let (mut method, mut body) = (request.method, request.body.clone());
         for _ in 0..=REDIRECTS {
             let message = message(request, method, &uri, body.as_deref())?;
-            let response = clock.run(client.request(message)).await?;
+            let response = clock.run(asked_by(taken.namespace(), client.request(message))).await?;
             let response = response.map_err(|error| unreachable(origin, &error))?;
             let status = response.status().as_u16();
             let location = response.headers().get(LOCATION).and_then(|to| to.to_str().ok());
@@ -224,7 +231,7 @@ impl Asker {
         if clients.len() >= CLIENTS {
             clients.clear();
         }
-        let made = client(trust, encryption)?;
+        let made = client(trust, encryption, self.lookups.clone())?;
         clients.insert(kind, made.clone());
         Ok(made)
     }
@@ -244,17 +251,21 @@ fn message(
     uri: &Uri,
     body: Option<&str>,
 ) -> Result<http::Request<Body>, String> {
-    let method = match method {
+    let body = body.unwrap_or_default();
+    let mut message = http::Request::new(body.to_owned());
+    *message.method_mut() = match method {
         Method::Get => http::Method::GET,
         Method::Post => http::Method::POST,
         Method::Put => http::Method::PUT,
     };
-    let mut message = http::Request::new(body.unwrap_or_default().to_owned());
-    *message.method_mut() = method;
     *message.uri_mut() = uri.clone();
     let agent = HeaderValue::from_static(concat!("windlass/", env!("CARGO_PKG_VERSION")));
     message.headers_mut().insert(USER_AGENT, agent);
-    for (name, value) in &request.headers {
+    if body.is_empty() && method != Method::Get {
+        // Some servers refuse what does not say how long it is. Go says it, too.
+        message.headers_mut().insert(CONTENT_LENGTH, HeaderValue::from_static("0"));
+    }
+    for (name, value) in request.headers.iter().filter(|(name, _)| is_sent(name)) {
         let name = HeaderName::try_from(name).map_err(|_| format!("{name:?} is no name of a header"))?;
         // The value is not told: it may be a secret.
         let value = HeaderValue::try_from(value).map_err(|_| {

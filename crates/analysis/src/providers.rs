@@ -248,6 +248,26 @@ pub enum Reach {
     Machine,
 }
 
+/// Headers that say to whom a message goes, how long it is, and what becomes of its connection. That is for whoever sends it
+/// to say: a server might read another message than was sent. Go leaves out the first four, too.
+const OF_THE_SENDER: [&str; 10] = [
+    "Host",
+    "Content-Length",
+    "Transfer-Encoding",
+    "Trailer",
+    "TE",
+    "Expect",
+    "Connection",
+    "Keep-Alive",
+    "Proxy-Connection",
+    "Upgrade",
+];
+
+/// Whether a header that a template names is sent.
+pub(crate) fn is_sent(name: &str) -> bool {
+    !OF_THE_SENDER.iter().any(|known| known.eq_ignore_ascii_case(name))
+}
+
 impl fmt::Debug for Request {
     fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
         let names: Vec<&str> = self.headers.iter().map(|(name, _)| name.as_str()).collect();

@@ -27,8 +27,8 @@ use crate::{job, objects};
 
 /// Longer than a healthy server needs for one answer.
 const TIME_LIMIT: Duration = Duration::from_secs(10);
-/// How many questions the API server is asked at once, for metrics that the cluster itself answers; half of them for one
-/// namespace at most, so that nobody else waits for what is slow there.
+/// How many questions the API server is asked at once, for metrics that the cluster itself answers, and as many for
+/// Secrets; half of them for one namespace at most, so that nobody else waits for what is slow there.
 const AT_ONCE: usize = 32;
 /// How many values are judged at once, each on a thread of its own: conditions may take a tenth of a second, and whoever
 /// renews the lease must not wait for them. Half of them for one namespace at most.
@@ -48,6 +48,8 @@ struct Parts {
     objects: Objects,
     /// Places for those who ask the API server: for all, and for each namespace.
     rooms: Rooms<Option<String>>,
+    /// Places for those who read Secrets. They are others, because expressions have theirs until they are evaluated.
+    reading: Rooms<Option<String>>,
     /// Places for those who judge values.
     judges: Rooms<Option<String>>,
     /// The namespace of the controller: the Secrets of providers that all rollouts share are there.
@@ -74,8 +76,8 @@ impl Gauge for Live {
 impl Live {
     pub(crate) fn new(client: Client, writer: Writer, clock: Arc<dyn Clock>, namespace: String) -> Self {
         let (asker, objects) = (Asker::default(), Objects::default());
-        let (rooms, judges) = (Rooms::default(), Rooms::default());
-        Self(Arc::new(Parts { client, writer, clock, asker, objects, rooms, judges, namespace }))
+        let (rooms, reading, judges) = (Rooms::default(), Rooms::default(), Rooms::default());
+        Self(Arc::new(Parts { client, writer, clock, asker, objects, rooms, reading, judges, namespace }))
     }
 }
 
@@ -234,15 +236,9 @@ impl Parts {
         Ok(Reading::PerPod(values.collect::<Result<_, Trouble>>()?))
     }
 
-    /// Places for whoever asks the API server.
+    /// Places for a metric that the cluster answers.
     async fn places(&self, namespace: &str) -> Result<Vec<Place>, Trouble> {
-        let rooms = [(Some(namespace.to_owned()), AT_ONCE / 2), (None, AT_ONCE)];
-        tokio::time::timeout(WAIT, self.rooms.places(rooms)).await.map_err(|_| {
-            Trouble::Passing(format!(
-                "waited {} s behind other metrics that the cluster answers, which are slow",
-                WAIT.as_secs()
-            ))
-        })
+        places(&self.rooms, namespace, "metrics that the cluster answers").await
     }
 
     /// What has come of the Job of a measurement, or its end.
@@ -270,7 +266,7 @@ impl Parts {
             let from = argument.value_from.as_ref().and_then(|from| from.secret_key_ref.as_ref());
             let Some(SecretKeyReference { name, key }) = from else { continue };
             if !read.contains_key(name) {
-                read.insert(name, self.secret(&question.run.namespace, name).await?);
+                read.insert(name, self.secret(question, &question.run.namespace, name).await?);
             }
             let secret = read.get(name).and_then(Option::as_ref).ok_or_else(|| {
                 format!(
@@ -306,7 +302,7 @@ impl Parts {
             SecretPlace::Controller => &self.namespace,
             SecretPlace::Run => &question.run.namespace,
         };
-        match self.secret(namespace, &name).await? {
+        match self.secret(question, namespace, &name).await? {
             Some(secret) => Ok((secret, environment)),
             None if optional => Ok((BTreeMap::new(), environment)),
             None => Err(Trouble::Lasting(format!(
@@ -315,7 +311,14 @@ impl Parts {
         }
     }
 
-    async fn secret(&self, namespace: &str, name: &str) -> Result<Option<BTreeMap<String, String>>, Trouble> {
+    /// What is in a Secret, which has its place while it is read and no longer.
+    async fn secret(
+        &self,
+        question: &Question,
+        namespace: &str,
+        name: &str,
+    ) -> Result<Option<BTreeMap<String, String>>, Trouble> {
+        let _places = places(&self.reading, &question.run.namespace, "reads of Secrets").await?;
         let api: Api<Secret> = Api::namespaced(self.client.clone(), namespace);
         let what = format!("Secret {namespace}/{name}");
         let secret = read_object(&api, name, &what).await?;
@@ -324,6 +327,15 @@ impl Parts {
             texts.map(|(key, bytes)| (key, String::from_utf8_lossy(&bytes.0).into_owned())).collect()
         }))
     }
+}
+
+/// Places for whoever asks the API server.
+async fn places(rooms: &Rooms<Option<String>>, namespace: &str, others: &str) -> Result<Vec<Place>, Trouble> {
+    let wanted = [(Some(namespace.to_owned()), AT_ONCE / 2), (None, AT_ONCE)];
+    tokio::time::timeout(WAIT, rooms.places(wanted)).await.map_err(|_| {
+        let wait = WAIT.as_secs();
+        Trouble::Passing(format!("waited {wait} s behind other {others}, which are slow"))
+    })
 }
 
 fn read(metric: &Metric) -> Result<Settings, String> {
@@ -359,5 +371,82 @@ pub(crate) async fn in_time<T>(
         }
         Ok(Err(error)) => Err(Trouble::Passing(why(&error))),
         Err(_) => Err(Trouble::Passing(why(&format!("no answer within {} s", TIME_LIMIT.as_secs())))),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::convert::Infallible;
+    use std::sync::atomic::{AtomicUsize, Ordering};
+
+    use axum::body::Body;
+    use axum::http::{Request, Response};
+    use serde_json::json;
+    use tokio::sync::Semaphore;
+    use windlass_analysis::gauge::{About, RunIdentity};
+    use windlass_api::analysis::{Argument, ValueFrom};
+
+    use super::*;
+    use crate::clock::WallClock;
+    use crate::fence::Fence;
+
+    /// One whose argument is a key of a Secret.
+    fn question(namespace: &str) -> Question {
+        let reference = SecretKeyReference { name: "keys".to_owned(), key: "token".to_owned() };
+        let from = ValueFrom { secret_key_ref: Some(reference), ..ValueFrom::default() };
+        Question {
+            run: RunIdentity { namespace: namespace.to_owned(), ..RunIdentity::default() },
+            metric: Metric::default(),
+            arguments: vec![Argument { name: "token".to_owned(), value: None, value_from: Some(from) }],
+            number: 0,
+            about: About::New,
+            subject: None,
+            conditions: Arc::default(),
+        }
+    }
+
+    /// A server that counts who asks for a Secret, and answers when its door opens.
+    fn server(asked: &Arc<AtomicUsize>, door: &Arc<Semaphore>) -> Client {
+        let (asked, door) = (Arc::clone(asked), Arc::clone(door));
+        let answer = move |_: Request<kube::client::Body>| {
+            asked.fetch_add(1, Ordering::SeqCst);
+            let door = Arc::clone(&door);
+            async move {
+                drop(door.acquire().await);
+                let secret = json!({
+                    "apiVersion": "v1", "kind": "Secret", "metadata": {"name": "keys"}, "data": {"token": "dA=="},
+                });
+                Ok::<_, Infallible>(Response::new(Body::from(secret.to_string())))
+            }
+        };
+        Client::new(tower::service_fn(answer), "windlass")
+    }
+
+    #[tokio::test]
+    async fn for_a_namespace_no_more_secrets_are_read_at_once_than_it_has_places() {
+        let (asked, door) = (Arc::new(AtomicUsize::new(0)), Arc::new(Semaphore::new(0)));
+        let client = server(&asked, &door);
+        let writer = Writer::new(client.clone(), Fence::Open);
+        let live = Live::new(client, writer, Arc::new(WallClock), "windlass".to_owned());
+        let ask = |namespace: &str| {
+            let (parts, question) = (Arc::clone(&live.0), question(namespace));
+            tokio::spawn(async move { parts.arguments(&question).await.is_ok() })
+        };
+        let reached = async |number: usize| {
+            while asked.load(Ordering::SeqCst) < number {
+                tokio::task::yield_now().await;
+            }
+        };
+        let of_one: Vec<_> = (0..AT_ONCE).map(|_| ask("shop")).collect();
+        reached(AT_ONCE / 2).await;
+        let of_another = ask("other");
+        reached(AT_ONCE / 2 + 1).await;
+        // Those of the first namespace asked before the other one, and still wait.
+        assert_eq!(asked.load(Ordering::SeqCst), AT_ONCE / 2 + 1);
+        door.add_permits(1);
+        for answered in of_one.into_iter().chain([of_another]) {
+            assert!(answered.await.unwrap());
+        }
+        assert_eq!(asked.load(Ordering::SeqCst), AT_ONCE + 1);
     }
 }

@@ -15,7 +15,8 @@ use rustls::pki_types::pem::PemObject;
 use rustls::pki_types::{CertificateDer, PrivateKeyDer, ServerName, UnixTime};
 use rustls::{ClientConfig, DigitallySignedStruct, RootCertStore, SignatureScheme};
 
-use super::reach::{Resolver, resolver};
+use super::in_time::InTime;
+use super::lookup::{Lookups, Resolver};
 use crate::providers::Trust;
 
 /// What is sent.
@@ -23,10 +24,14 @@ pub(super) type Body = String;
 /// What comes back.
 pub(super) type Incoming = hyper::body::Incoming;
 /// Connections to everybody, of one trust.
-pub(super) type Client = Pool<HttpsConnector<HttpConnector<Resolver>>, Body>;
+pub(super) type Client = Pool<InTime<HttpsConnector<HttpConnector<Resolver>>>, Body>;
 
 /// How long a connection that nobody uses is kept: shorter than servers keep theirs.
 const IDLE: Duration = Duration::from_secs(30);
+/// How many of those are kept for one host.
+const IDLE_AT_ONCE: usize = 16;
+/// How long it may take until there is a connection, whoever still waits for it.
+const CONNECTING: Duration = Duration::from_secs(30);
 
 /// What is said of https where there is nobody to trust.
 const NO_AUTHORITIES: &str = "no server can be trusted over https, because there are no certificates of authorities \
@@ -42,8 +47,8 @@ pub(super) enum Encryption {
 }
 
 /// A client that trusts whom it should. Where nothing is encrypted, certificates play no part, not even missing ones.
-pub(super) fn client(trust: &Trust, encryption: Encryption) -> Result<Client, String> {
-    let mut tcp = HttpConnector::new_with_resolver(resolver(trust.reach));
+pub(super) fn client(trust: &Trust, encryption: Encryption, lookups: Lookups) -> Result<Client, String> {
+    let mut tcp = HttpConnector::new_with_resolver(Resolver::new(lookups, trust.reach));
     tcp.set_nodelay(true);
     tcp.enforce_http(false);
     let connector = HttpsConnectorBuilder::new()
@@ -53,8 +58,9 @@ pub(super) fn client(trust: &Trust, encryption: Encryption) -> Result<Client, St
         .wrap_connector(tcp);
     Ok(Pool::builder(TokioExecutor::new())
         .pool_idle_timeout(IDLE)
+        .pool_max_idle_per_host(IDLE_AT_ONCE)
         .pool_timer(TokioTimer::new())
-        .build(connector))
+        .build(InTime::new(connector, CONNECTING)))
 }
 
 fn configuration(trust: &Trust, encryption: Encryption) -> Result<ClientConfig, String> {

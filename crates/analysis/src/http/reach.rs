@@ -2,35 +2,17 @@
 //! that need no password but being there. Whoever writes a template is not there: the controller is. So what a template
 //! names does not lead to such an address, neither by number nor by name; names are looked at after they are resolved.
 
-use std::io;
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
-use std::vec;
 
-use futures::FutureExt;
-use futures::future::BoxFuture;
 use http::Uri;
-use hyper_util::client::legacy::connect::dns::Name;
-use tower::util::ServiceFn;
 
 use crate::providers::Reach;
 
-/// Finds the addresses of a name.
-pub(super) type Resolver = ServiceFn<fn(Name) -> Resolving>;
-type Resolving = BoxFuture<'static, io::Result<vec::IntoIter<SocketAddr>>>;
-
-/// Finds the addresses that may be reached.
-pub(super) fn resolver(reach: Reach) -> Resolver {
-    tower::service_fn(match reach {
-        Reach::Network => |name| resolved(name, Reach::Network).boxed(),
-        Reach::Machine => |name| resolved(name, Reach::Machine).boxed(),
-    })
-}
-
-async fn resolved(name: Name, reach: Reach) -> io::Result<vec::IntoIter<SocketAddr>> {
-    let found: Vec<SocketAddr> = tokio::net::lookup_host((name.as_str(), 0)).await?.collect();
+/// Whether all that a name leads to may be asked.
+pub(super) fn check_all(found: &[SocketAddr], reach: Reach) -> Result<(), String> {
     match found.iter().find(|address| !is_reached(address.ip(), reach)) {
-        Some(address) => Err(io::Error::other(refusal(address.ip()))),
-        None => Ok(found.into_iter()),
+        Some(address) => Err(refusal(address.ip())),
+        None => Ok(()),
     }
 }
 

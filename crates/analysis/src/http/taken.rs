@@ -10,7 +10,8 @@ use super::{LARGE, LARGE_AT_ONCE, LARGEST, Limits, Room, Unmeasured};
 use crate::rooms::{Place, Rooms};
 
 /// What a measurement has taken so far. Whoever has a place among the large answers waits nowhere else with it: those who
-/// have the places that it waits for might wait for this one.
+/// have the places that it waits for might wait for this one. With all of them it waits until its value is judged; whoever
+/// judges takes none of them.
 pub(super) struct Taken<'a> {
     rooms: &'a Rooms<Room>,
     limits: Limits,
@@ -26,6 +27,11 @@ pub(super) struct Taken<'a> {
 impl<'a> Taken<'a> {
     pub(super) fn new(rooms: &'a Rooms<Room>, limits: Limits, namespace: &'a str) -> Self {
         Self { rooms, limits, namespace, bytes: 0, at_host: None, large: Vec::new() }
+    }
+
+    /// Who asks.
+    pub(super) fn namespace(&self) -> &'a str {
+        self.namespace
     }
 
     /// Takes a place in every room that a request to this host goes through, unless it has them.
@@ -46,16 +52,16 @@ impl<'a> Taken<'a> {
         let places = timeout(wait, self.rooms.places(rooms)).await.map_err(|_| {
             let wait = words_of(wait);
             Unmeasured::Crowded(format!(
-                "waited {wait} behind other requests, to {origin} or of the same namespace, which are slow"
+                "waited {wait} behind other requests, to {origin} or of the same namespace, which are slow or not judged yet"
             ))
         })?;
         self.at_host = Some((origin.clone(), places));
         Ok(())
     }
 
-    /// Everything is read. What was large still is, until it is judged.
-    pub(super) fn large(self) -> Vec<Place> {
-        self.large
+    /// Everything is read, and takes its places until it is judged.
+    pub(super) fn places(self) -> Vec<Place> {
+        self.at_host.into_iter().flat_map(|(_, places)| places).chain(self.large).collect()
     }
 
     /// There is more to be read.
@@ -71,7 +77,7 @@ impl<'a> Taken<'a> {
             let places = clock.stopped(timeout(self.limits.wait, self.rooms.places(rooms))).await;
             self.large = places.map_err(|_| {
                 Unmeasured::Crowded(format!(
-                    "the answer of {origin} is larger than 64 KiB, and many such are being read: ask for less"
+                    "the answer of {origin} is larger than 8 KiB, and many such are being read or judged: ask for less"
                 ))
             })?;
         }
@@ -106,6 +112,7 @@ impl<'a> Clock<'a> {
     }
 }
 
-fn words_of(time: Duration) -> String {
+/// A length of time, for people.
+pub(super) fn words_of(time: Duration) -> String {
     if time.subsec_millis() == 0 { format!("{}s", time.as_secs()) } else { format!("{}ms", time.as_millis()) }
 }

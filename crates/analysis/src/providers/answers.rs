@@ -12,7 +12,7 @@ const WORDS: usize = 300;
 
 /// How much of an answer is read: so many values, of which a block counts as [`BLOCK`]. It takes that much more memory than
 /// a number, and a small answer can be made of little else.
-const VALUES: usize = 200_000;
+const VALUES: usize = 50_000;
 const BLOCK: usize = 16;
 
 /// Why an answer is no JSON for us.

@@ -189,7 +189,7 @@ fn is_signed_service(address: &str, region: &str) -> bool {
             host == format!("{name}.{region}.{end}")
                 || host.ends_with(&format!(".{name}.{region}.vpce.{end}"))
         });
-    uri.scheme_str() == Some("https") && is_region && is_host
+    uri.scheme_str() == Some("https") && credentials::is_region(region) && is_region && is_host
 }
 
 /// Reads the block `sigv4`.

@@ -6,12 +6,13 @@ pub mod credentials;
 pub mod profile;
 mod sts;
 
+use std::collections::BTreeSet;
 use std::fmt::Write as _;
 
 use jiff::Timestamp;
 use ring::{digest, hmac};
 
-use super::{Method, Request};
+use super::{Method, Request, is_sent};
 
 /// Who asks.
 #[derive(Clone, PartialEq, Eq)]
@@ -41,6 +42,7 @@ pub fn sign(request: &mut Request, credentials: &Credentials, scope: Scope<'_>, 
     if let Some(token) = &credentials.token {
         request.headers.push(("X-Amz-Security-Token".to_owned(), token.clone()));
     }
+    leave_as_sent(&mut request.headers);
     let (asked, signed) = canonical(request);
     let place = format!("{day}/{}/{}/aws4_request", scope.region, scope.service);
     let text = format!("AWS4-HMAC-SHA256\n{time}\n{place}\n{}", hex(digest(asked.as_bytes()).as_ref()));
@@ -54,6 +56,15 @@ pub fn sign(request: &mut Request, credentials: &Credentials, scope: Scope<'_>, 
         credentials.key
     );
     request.headers.push(("Authorization".to_owned(), authorization));
+}
+
+/// Leaves the headers that are sent: of those with the same name the last one, and none that are for the sender to write. Who
+/// asks is told by the signature, and not by a header beside it.
+fn leave_as_sent(headers: &mut Vec<(String, String)>) {
+    let mut names = BTreeSet::from(["authorization".to_owned()]);
+    headers.reverse();
+    headers.retain(|(name, _)| is_sent(name) && names.insert(name.to_lowercase()));
+    headers.reverse();
 }
 
 /// The request as the signature sees it, and the names of the headers in it.

@@ -24,6 +24,8 @@ const WINDOW: SignedDuration = SignedDuration::from_mins(5);
 const TIMEOUT: Duration = Duration::from_secs(10);
 /// How many groups are told by name.
 const GROUPS: usize = 100;
+/// How many letters that may take: less than what is kept of a text in a measurement, or it would be cut and be no JSON.
+const LETTERS: usize = 3_900;
 /// What makes one number out of many points.
 const AGGREGATORS: [&str; 9] = ["avg", "min", "max", "sum", "last", "percentile", "mean", "l2norm", "area"];
 
@@ -288,28 +290,65 @@ fn scalar(json: &Json) -> Result<Measured, String> {
     grouped(&groups, numbers)
 }
 
-/// A number for each group that has one, and the names of the groups for people.
+/// A number for each group that has one, and the names of the groups for people. Where no group has one there is nothing, as
+/// without groups.
 fn grouped(groups: &[&[Json]], numbers: &[Json]) -> Result<Measured, String> {
     let mut named = Vec::new();
     for (index, value) in numbers.iter().enumerate().filter(|(_, value)| !value.is_null()) {
-        let tags = groups.iter().filter_map(|column| column.get(index)).flat_map(|tags| match tags {
-            Json::Array(tags) => tags.iter().filter_map(Json::as_str).collect::<Vec<_>>(),
-            other => other.as_str().into_iter().collect(),
-        });
         let measured = value.as_f64().ok_or_else(|| not_a_number(value))?;
-        named.push((tags.collect::<Vec<_>>().join(","), measured));
+        named.push((name_of_group(groups, index)?, measured));
+    }
+    if named.is_empty() {
+        return Ok(Measured { value: Value::Nil, metadata: BTreeMap::new() });
     }
     let values = named.iter().map(|(_, value)| Value::Float(*value)).collect();
-    // People look for the group that is too high.
     named.sort_by(|(_, one), (_, other)| other.total_cmp(one));
-    let mut metadata = BTreeMap::new();
-    if named.len() > GROUPS {
-        named.truncate(GROUPS);
+    let (told, is_whole) = told(&named);
+    let mut metadata = BTreeMap::from([("groups".to_owned(), told)]);
+    if !is_whole {
         metadata.insert("groups_truncated".to_owned(), "true".to_owned());
     }
-    let told: Vec<Json> = named.iter().map(|(name, value)| json!({"name": name, "value": value})).collect();
-    metadata.insert("groups".to_owned(), Json::from(told).to_string());
     Ok(Measured { value: Value::List(values), metadata })
+}
+
+/// The groups as JSON, in their order, and whether that is all of them. People look for the one that is too high, or too low:
+/// where there is no room for all, those at both ends are told.
+fn told(named: &[(String, f64)]) -> (String, bool) {
+    let (mut first, mut last, mut rest, mut letters) = (Vec::new(), Vec::new(), named, 0);
+    while first.len() + last.len() < GROUPS {
+        let is_first = first.len() <= last.len();
+        let next = if is_first { rest.split_first() } else { rest.split_last() };
+        let Some(((name, value), others)) = next else { break };
+        let group = json!({"name": brief(name), "value": value}).to_string();
+        letters += group.chars().count() + 1;
+        if letters > LETTERS {
+            break;
+        }
+        let end = if is_first { &mut first } else { &mut last };
+        end.push(group);
+        rest = others;
+    }
+    first.extend(last.into_iter().rev());
+    (format!("[{}]", first.join(",")), rest.is_empty())
+}
+
+/// What the group in a row is called: its tags, one column after the other.
+fn name_of_group(columns: &[&[Json]], row: usize) -> Result<String, String> {
+    let mut tags: Vec<&str> = Vec::new();
+    for column in columns {
+        let more: Vec<&str> = match column.get(row) {
+            Some(Json::Array(more)) => more.iter().filter_map(Json::as_str).collect(),
+            Some(Json::String(tag)) => vec![tag.as_str()],
+            _ => Vec::new(),
+        };
+        if more.is_empty() {
+            return Err(
+                "Datadog answered with groups, and with a number that belongs to none of them".to_owned()
+            );
+        }
+        tags.extend(more);
+    }
+    Ok(tags.join(","))
 }
 
 fn values(column: &Json) -> &[Json] {

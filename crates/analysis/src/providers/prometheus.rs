@@ -102,16 +102,18 @@ impl Provider for Prometheus {
     }
 
     fn step(&self, setting: &Setting<'_>, answers: &[Answer]) -> Result<Step, String> {
+        // It is known where the question goes before anybody is told a token for it.
+        let address = self.address(setting)?;
         let introduced = self.authentication.introduce(setting, answers, self.timeout, &self.trust)?;
         let (proof, answers) = match introduced {
             Introduction::Ask(request) => return Ok(Step::Ask(request)),
             Introduction::Done(proof, answers) => (proof, answers),
         };
         match answers {
-            [] => Ok(Step::Ask(self.request(Method::Post, setting, proof)?)),
+            [] => Ok(Step::Ask(self.request(Method::Post, address, setting, proof)?)),
             // Some servers and proxies take no POST: the same again, as GET.
             [refused] if matches!(refused.status, 405 | 501) => {
-                Ok(Step::Ask(self.request(Method::Get, setting, proof)?))
+                Ok(Step::Ask(self.request(Method::Get, address, setting, proof)?))
             }
             [.., answer] => self.measured(answer).map(Step::Done),
         }
@@ -119,10 +121,15 @@ impl Provider for Prometheus {
 }
 
 impl Prometheus {
-    fn request(&self, method: Method, setting: &Setting<'_>, proof: Proof) -> Result<Request, String> {
+    fn request(
+        &self,
+        method: Method,
+        address: &str,
+        setting: &Setting<'_>,
+        proof: Proof,
+    ) -> Result<Request, String> {
         let (end, pairs) = self.parameters(setting.now)?;
         let pairs: Vec<(&str, &str)> = pairs.iter().map(|(name, value)| (*name, value.as_str())).collect();
-        let address = self.address(setting)?;
         // An address may have parameters of its own, such as a tenant.
         let (base, own) = address.split_once('?').map_or((address, None), |(base, own)| (base, Some(own)));
         let base = base.trim_end_matches('/');

@@ -1,8 +1,12 @@
 //! Datadog.
 
 use insta::assert_snapshot;
+use jiff::Timestamp;
 use serde_json::{Value as Json, json};
+use windlass_analysis::gauge::{Answer, Reading};
+use windlass_analysis::measurement::measurement;
 use windlass_analysis::providers::{SecretPlace, SecretWanted};
+use windlass_analysis::rules::Conditions;
 
 use super::wire::{Given, Play, flaws, measure, read};
 
@@ -45,6 +49,9 @@ fn no_series_no_point_and_a_point_without_a_value_are_nothing() {
         r#"{"data":{"attributes":{"columns":[]}}}"#,
         r#"{"data":{"attributes":{"columns":[{"values":[]}]}}}"#,
         r#"{"data":{"attributes":{"columns":[{"type":"number","values":[null]}]}}}"#,
+        r#"{"data":{"attributes":{"columns":[{"type":"group","values":[]},{"type":"number","values":[]}]}}}"#,
+        r#"{"data":{"attributes":{"columns":[{"type":"group","values":[["a"]]},{"type":"number","values":[null]}]}}}"#,
+        r#"{"data":{"attributes":{"columns":[{"type":"group","values":[]}]}}}"#,
     ] {
         assert_eq!(ask(&v2(), 200, body).value(), "Nil", "{body}");
     }
@@ -82,7 +89,17 @@ fn a_grouped_query_gives_a_number_for_each_group_that_has_one_and_names_the_grou
 }
 
 #[test]
-fn no_more_than_a_hundred_groups_are_named_the_highest_first() {
+fn a_number_that_belongs_to_no_group_is_not_taken_for_one() {
+    for names in [json!([["a"]]), json!([["a"], null]), json!([["a"], []]), json!([])] {
+        let columns = json!([{"type": "group", "values": names}, {"type": "number", "values": [1, 2]}]);
+        let body = json!({"data": {"attributes": {"columns": columns}}}).to_string();
+        let words = "Datadog answered with groups, and with a number that belongs to none of them";
+        assert_eq!(ask(&v2(), 200, &body).error(), words, "{names}");
+    }
+}
+
+#[test]
+fn of_more_than_a_hundred_groups_the_highest_and_the_lowest_are_named() {
     let names: Vec<Json> = (0..101).map(|number| json!([format!("group-{number}")])).collect();
     let values: Vec<Json> = (0..101).map(|number| json!(number)).collect();
     let columns = json!([{"type": "group", "values": names}, {"type": "number", "values": values}]);
@@ -92,7 +109,23 @@ fn no_more_than_a_hundred_groups_are_named_the_highest_first() {
     assert_eq!(measured.metadata["groups_truncated"], "true");
     assert_eq!(groups.len(), 100);
     assert_eq!(groups[0], json!({"name": "group-100", "value": 100.0}));
-    assert!(!groups.contains(&json!({"name": "group-0", "value": 0.0})));
+    assert_eq!(groups[99], json!({"name": "group-0", "value": 0.0}));
+    assert!(!groups.contains(&json!({"name": "group-50", "value": 50.0})));
+}
+
+#[test]
+fn groups_with_long_names_can_be_read_in_a_measurement() {
+    let long = |number: u32| format!("{}-{number}", "x".repeat(80));
+    let names: Vec<Json> = (0..90).map(|number| json!([long(number)])).collect();
+    let values: Vec<Json> = (0..90).map(|number| json!(number)).collect();
+    let columns = json!([{"type": "group", "values": names}, {"type": "number", "values": values}]);
+    let body = json!({"data": {"attributes": {"columns": columns}}}).to_string();
+    let answer = Answer::from(Reading::Value(ask(&v2(), 200, &body).measured.unwrap()));
+    let metadata = measurement(answer, &Conditions::default(), Timestamp::UNIX_EPOCH).unwrap().metadata;
+    let groups: Vec<Json> = serde_json::from_str(&metadata["groups"]).unwrap();
+    assert_eq!(metadata["groups_truncated"], "true");
+    assert_eq!(groups.first(), Some(&json!({"name": long(89), "value": 89.0})));
+    assert_eq!(groups.last(), Some(&json!({"name": long(0), "value": 0.0})));
 }
 
 #[test]

@@ -51,6 +51,30 @@ fn a_query_that_is_asked_again_is_signed_again() {
 }
 
 #[test]
+fn headers_are_signed_as_they_are_sent() {
+    let settings = |headers: Json| {
+        json!({
+            "address": "https://aps-workspaces.eu-central-1.amazonaws.com/workspaces/ws-1", "query": "up",
+            "headers": headers, "authentication": {"sigv4": {"region": "eu-central-1"}},
+        })
+    };
+    let request = |headers: Json| {
+        let play = measure("prometheus", &settings(headers), &Given::environment(&KEYS), &[(200, ONE)]);
+        play.request().to_owned()
+    };
+    // Of two with one name the last is sent; some are for the sender to write.
+    let many = json!([
+        {"key": "X-Team", "value": "a"},
+        {"key": "Authorization", "value": "mine"},
+        {"key": "Content-Length", "value": "9"},
+        {"key": "Content-Type", "value": "text/plain"},
+        {"key": "x-team", "value": "b"},
+        {"key": "X-Amz-Date", "value": "20200101T000000Z"},
+    ]);
+    assert_eq!(request(many), request(json!([{"key": "x-team", "value": "b"}])));
+}
+
+#[test]
 fn a_token_of_the_cluster_is_exchanged_before_anything_is_signed() {
     let identity = [
         ("AWS_ROLE_ARN", "arn:aws:iam::1:role/windlass"),
@@ -69,6 +93,20 @@ fn where_the_environment_names_no_region_the_token_is_exchanged_in_that_of_the_m
         [("AWS_ROLE_ARN", "arn:aws:iam::1:role/windlass"), ("AWS_WEB_IDENTITY_TOKEN", "the-token")];
     let play = ask(&identity, &[(200, TEMPORARY), (200, ONE)]);
     assert!(play.requests[0].contains("Host: sts.eu-central-1.amazonaws.com"), "{}", play.requests[0]);
+}
+
+#[test]
+fn a_region_that_is_none_leads_the_controllers_token_to_nobody() {
+    let identity =
+        [("AWS_ROLE_ARN", "arn:aws:iam::1:role/windlass"), ("AWS_WEB_IDENTITY_TOKEN", "the-token")];
+    // As if a part of it were a secret, which is not checked when it is read.
+    let settings = json!({"query": "up", "authentication": {"sigv4": {"region": "evil.example/*****"}}});
+    let play = measure("prometheus", &settings, &Given::environment(&identity), &[]);
+    assert!(play.error().starts_with("the metric has no address of Prometheus"), "{}", play.error());
+    let with_address =
+        [identity.as_slice(), &[("ARGO_ROLLOUTS_PROMETHEUS_ADDRESS", "https://prometheus.example")]].concat();
+    let play = measure("prometheus", &settings, &Given::environment(&with_address), &[]);
+    assert_eq!(play.error(), "\"evil.example/*****\" is no region such as eu-central-1");
 }
 
 #[test]

@@ -172,8 +172,7 @@ fn words(answer: Result<String, String>, server: &Server) -> String {
     answer.unwrap_or_else(|error| error).replace(&server.address.to_string(), "HOST")
 }
 
-const BEHIND: &str =
-    "not asked: waited 200ms behind other requests, to HOST or of the same namespace, which are slow";
+const BEHIND: &str = "not asked: waited 200ms behind other requests, to HOST or of the same namespace, which are slow or not judged yet";
 
 #[tokio::test]
 async fn a_slow_host_holds_up_only_those_who_ask_it() {
@@ -215,6 +214,25 @@ async fn what_is_slow_in_one_namespace_holds_up_no_other_one() {
     assert_eq!(answer.as_deref(), Ok("1"));
     let none = "no answer from HOST within 2s";
     assert_eq!(waited, [none, none, BEHIND, none, none, BEHIND]);
+}
+
+#[tokio::test]
+async fn a_value_holds_the_place_of_its_request_until_it_is_judged() {
+    let server = Server::answers([Reply::good("1")]).await;
+    let asker = Asker::new(Limits { per_host: 4, wait: SHORT, ..Limits::default() });
+    let once = Once::get(server.url(), LONG);
+    let empty = BTreeMap::new();
+    let setting = Setting { now: now(), namespace: "shop", secret: &empty, environment: &empty };
+    // Two of four places are one namespace's.
+    let mut held = Vec::new();
+    for _ in 0..2 {
+        held.push(asker.measure(&once, &setting, &mut Vec::new()).await.unwrap());
+    }
+    assert_eq!(words(text(&asker, &once).await, &server), BEHIND);
+    assert_eq!(text_for("other", &asker, &once).await.as_deref(), Ok("1"));
+    assert_eq!(server.seen().len(), 3);
+    drop(held);
+    assert_eq!(text(&asker, &once).await.as_deref(), Ok("1"));
 }
 
 #[tokio::test]
@@ -321,8 +339,7 @@ async fn of_large_answers_few_are_read_at_once() {
     let (all, answer) = tokio::join!(all, text(&asker, &of_small));
     assert_eq!(answer.as_deref(), Ok("1"));
     let told: Vec<String> = all.into_iter().map(|it| words(it, &slow)).collect();
-    let many =
-        "not asked: the answer of HOST is larger than 64 KiB, and many such are being read: ask for less";
+    let many = "not asked: the answer of HOST is larger than 8 KiB, and many such are being read or judged: ask for less";
     // Sixteen of 32 places are one namespace's.
     assert_eq!(told.iter().filter(|words| *words == many).count(), 4, "{told:?}");
 }

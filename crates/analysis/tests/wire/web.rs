@@ -61,6 +61,8 @@ async fn every_kind_of_request_is_sent_as_it_was_written() {
         json!({"method": "POST", "jsonBody": {}, "headers": [{"key": "content-type", "value": "application/x"}]}),
         json!({"authentication": {"bearer": {"token": "t0ken"}}}),
         json!({"authentication": {"basicAuth": {"username": "me", "password": "secret"}}}),
+        json!({"method": "POST"}),
+        json!({"method": "PUT"}),
     ];
     let mut page = Vec::new();
     for settings in rows {
@@ -69,6 +71,27 @@ async fn every_kind_of_request_is_sent_as_it_was_written() {
         page.push(request);
     }
     insta::assert_snapshot!("web_requests", page.join("\n\n---\n"));
+}
+
+#[tokio::test]
+async fn headers_that_are_for_whoever_sends_a_message_are_not_the_templates() {
+    let names = [
+        "Host",
+        "content-length",
+        "Transfer-Encoding",
+        "Trailer",
+        "TE",
+        "Expect",
+        "Connection",
+        "Keep-Alive",
+        "Proxy-Connection",
+        "Upgrade",
+    ];
+    let headers: Vec<Json> = names.iter().map(|name| json!({"key": name, "value": "7"})).collect();
+    let (value, request) =
+        asked(Reply::good("1"), json!({"method": "POST", "body": "b", "headers": headers})).await;
+    assert_eq!(value, Ok(Value::Float(1.0)));
+    assert_eq!(request, "POST /health?deep=1 HTTP/1.1\ncontent-length: 1\nhost: HOST\n\nb");
 }
 
 #[tokio::test]

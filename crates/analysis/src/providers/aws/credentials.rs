@@ -65,7 +65,7 @@ fn named_region(environment: &BTreeMap<String, String>) -> Option<&str> {
 
 /// Whether a text can be the name of a region: it becomes part of an address.
 pub fn is_region(text: &str) -> bool {
-    text.chars().all(|character| character.is_ascii_alphanumeric() || character == '-')
+    !text.is_empty() && text.chars().all(|character| character.is_ascii_alphanumeric() || character == '-')
 }
 
 /// The address of a service: what the environment says, or the usual one of the region.
@@ -92,6 +92,10 @@ pub fn find<'a>(setting: &Setting<'_>, wanted: &Wanted, answers: &'a [Answer]) -
     };
     roles.extend(wanted.role.iter().map(|name| Role { name: name.clone(), session: None, external: None }));
     let region = || match &wanted.region {
+        // Once more, now that everything is filled in: what looked like a secret was not checked before.
+        Some(wanted) if named_region(setting.environment).is_none() && !is_region(wanted) => {
+            Err(format!("{wanted:?} is no region such as eu-central-1"))
+        }
         Some(wanted) if named_region(setting.environment).is_none() => Ok(wanted.as_str()),
         Some(_) | None => region(setting.environment),
     };
