@@ -411,8 +411,8 @@ mod tests {
             let of_metric = format!("{kind} Metric{word}: Metric 'errors' Completed. Result: {result}");
             let of_run = format!("{kind} AnalysisRun{word}: Analysis Completed. Result: {result}");
             let (metric_over, both_over) = (begun(verdict, Phase::Running), begun(verdict, verdict));
-            assert_eq!(told(&under_way, &metric_over), [of_metric.clone()]);
-            assert_eq!(told(&metric_over, &both_over), [of_run.clone()]);
+            assert_eq!(told(&under_way, &metric_over), std::slice::from_ref(&of_metric));
+            assert_eq!(told(&metric_over, &both_over), std::slice::from_ref(&of_run));
             assert_eq!(told(&under_way, &both_over), [of_metric, of_run]);
             assert!(told(&both_over, &both_over).is_empty(), "{word}");
         }

@@ -44,13 +44,11 @@ where
     fn call(&mut self, to: Uri) -> Self::Future {
         let (connecting, limit) = (self.connector.call(to), self.limit);
         let connected = async move {
-            match timeout(limit, connecting).await {
-                Ok(connected) => connected.map_err(Into::<BoxError>::into),
-                Err(_) => {
-                    let words = format!("no connection within {}", words_of(limit));
-                    Err(BoxError::from(io::Error::new(io::ErrorKind::TimedOut, words)))
-                }
-            }
+            let too_late = |_| {
+                let words = format!("no connection within {}", words_of(limit));
+                BoxError::from(io::Error::new(io::ErrorKind::TimedOut, words))
+            };
+            timeout(limit, connecting).await.map_err(too_late)?.map_err(Into::into)
         };
         connected.boxed()
     }

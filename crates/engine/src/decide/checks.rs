@@ -74,7 +74,9 @@ impl Pass<'_> {
         let of_nobody: Vec<CheckId> = run.checks().filter(there).collect();
         let now = self.now;
         if let Some(run) = &mut self.memo.run {
-            of_nobody.into_iter().for_each(|id| run.listen_to_the_next(id, now));
+            for id in of_nobody {
+                run.listen_to_the_next(id, now);
+            }
         }
     }
 
