@@ -7,6 +7,7 @@ use jiff::SignedDuration;
 use serde::Serialize;
 use serde_json::Value;
 use windlass_analysis::arguments::HIDDEN;
+use windlass_analysis::attend::longest_spread;
 use windlass_analysis::compose::{About, Standing, Templates, compose, field_of, filled, prepare};
 use windlass_analysis::providers::{self, Settings};
 use windlass_analysis::rules::{Length, Rules};
@@ -191,8 +192,8 @@ impl Look<'_> {
             let path = path.map(|field| field.field_path.clone()).unwrap_or_default();
             // What a server fills in later is not known before.
             let later = path.starts_with("status.") || path.starts_with("metadata.");
-            if later && field_of(&rollout, &path).is_err() {
-                argument.value = Some(unknown.field.to_owned());
+            if later && argument.value.is_none() && field_of(&rollout, &path).is_err() {
+                (argument.value, argument.value_from) = (Some(unknown.field.to_owned()), None);
             }
         }
         let about = About { rollout: &rollout, stable: unknown.stable, latest: unknown.latest };
@@ -311,19 +312,22 @@ fn metric(rules: &Rules, filled: &Metric) -> MetricForecast {
     }
 }
 
-/// From the start of a run to its last value, when each comes at once.
+/// From the start of a run to its last value, when each comes at once and the first does not wait for its turn.
 fn between(rules: &Rules, count: u32) -> SignedDuration {
     let intervals = times(rules.interval.unwrap_or_default(), count.saturating_sub(1));
     rules.initial_delay.saturating_add(intervals)
 }
 
-/// The same when before each value there are as many errors as are borne, each as late as it may be and tried again after
-/// a moment; none where a Job may take any time.
+/// The same when the first waits for its turn, and before each value there are as many errors as are borne, each as late as
+/// it may be and tried again after a moment; none where a Job may take any time. In whole seconds.
 fn longest(rules: &Rules, count: u32, filled: &Metric) -> Option<Span> {
     let retries = times(TRY_AGAIN, count.saturating_mul(rules.consecutive_error_limit));
     let tries = count.saturating_mul(rules.consecutive_error_limit.saturating_add(1));
     let answers = times(longest_answer(filled)?, tries);
-    Some(Span(between(rules, count).saturating_add(retries).saturating_add(answers)))
+    let all = [between(rules, count), longest_spread(rules.interval), retries, answers];
+    let all = all.into_iter().fold(SignedDuration::ZERO, SignedDuration::saturating_add);
+    let begun = i64::from(all.subsec_nanos() > 0);
+    Some(Span(SignedDuration::from_secs(all.as_secs().saturating_add(begun))))
 }
 
 /// How long one answer may take; what the cluster itself is asked is answered at once.

@@ -97,6 +97,21 @@ fn analyses_are_shown_with_the_longest_time_they_may_take() {
 }
 
 #[test]
+fn what_a_template_takes_from_fields_that_only_a_server_fills_in_is_no_flaw() {
+    let mut source = manifest("analyses");
+    let metrics = "\nspec:\n  metrics:\n";
+    assert!(source.text.contains(metrics));
+    let fields = ["metadata.uid", "status.phase"].map(|path| {
+        let name = path.replace('.', "-");
+        format!("  - {{name: {name}, valueFrom: {{fieldRef: {{fieldPath: {path}}}}}}}\n")
+    });
+    source.text =
+        source.text.replacen(metrics, &format!("\nspec:\n  args:\n{}  metrics:\n", fields.concat()), 1);
+    let forecast = text(&reports(source));
+    assert!(!forecast.contains("keep one"), "{forecast}");
+}
+
+#[test]
 fn a_template_that_is_elsewhere_is_warned_of() {
     golden("templates_elsewhere", manifest("templates-elsewhere"));
 }
