@@ -277,7 +277,7 @@ pub(super) fn unguarded_and_behind() -> Picture {
         {"type": "UnguardedUpdate", "status": "True", "reason": "UnguardedUpdate",
          "message": "nothing held the change when it was made; ahead of the first step: web-4, web-3"},
         {"type": "HoldGuarded", "status": "False", "reason": "PoliciesMissing",
-         "message": "not installed: MutatingAdmissionPolicy windlass-hold; apply the output of `windlass manifests --parts policies` of this version"},
+         "message": "not installed: MutatingAdmissionPolicy windlass-hold; apply the output of `windlass manifests --parts policies` of this version, with --identity once more for every other controller in this cluster"},
         {"type": "SpecWarning", "status": "True", "reason": "SpecWarning",
          "message": "spec.strategy.canary.steps[2]: setWeight 60 is not above 60: weights should ascend"}]});
     picture(rollout(&status("Progressing", 2, &[(Reason::Working, None)], &more)), Some(set(4)), pods(2))

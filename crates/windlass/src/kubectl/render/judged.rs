@@ -154,28 +154,28 @@ impl Look<'_> {
     /// The two lines of what to do next: how to go on, and where more is to be seen.
     fn advice(&self, role: Role, name: &str) -> [String; 2] {
         let (rollout, namespace) = (self.rollout.name(), self.rollout.namespace());
+        let button = |verb: &str| format!("kubectl windlass -n {namespace} {verb} {rollout}");
         let see =
             format!("kubectl -n {namespace} get analysisrun {name} -o yaml (every measurement that is kept)");
         let back = if self.is_forgotten() {
             "put the former template back".to_owned()
         } else {
-            format!("kubectl windlass abort {rollout}  (go back)")
+            format!("{}  (go back)", button("abort"))
         };
         let go_on = match role {
             Role::Blamed => {
-                format!(
-                    "kubectl windlass restart {rollout}  (try it again from the first step), or change the template"
-                )
+                format!("{}  (try it again from the first step), or change the template", button("restart"))
             }
             Role::Undecided(verdict) => {
                 let kept = verdict == Verdict::Failed || self.is_forgotten();
                 let meaning = if kept { "keep it all the same" } else { "go on all the same" };
-                format!("kubectl windlass promote {rollout}  ({meaning}), or {back}")
+                format!("{}  ({meaning}), or {back}", button("promote"))
             }
             Role::Again => format!(
-                "it begins again by itself; kubectl windlass promote {rollout} --full  (go on without it), or {back}"
+                "it begins again by itself; {} --full  (go on without it), or {back}",
+                button("promote")
             ),
-            Role::Running => format!("kubectl windlass get {rollout} --watch  (see each measurement)"),
+            Role::Running => format!("{} --watch  (see each measurement)", button("get")),
         };
         [go_on, see]
     }
