@@ -118,6 +118,8 @@ pub(crate) fn subjects(
     let (mut subjects, mut wrong) = (Vec::new(), Vec::new());
     for choosing in choices {
         match choosing.subject()? {
+            // Others have the metrics that were chosen.
+            Ok(subject) if subject.metrics.is_empty() => {}
             Ok(subject) => subjects.push(subject),
             Err(mut flaws) => wrong.append(&mut flaws),
         }
@@ -144,7 +146,7 @@ fn secrets_read(specs: &[(&Document<'_>, AnalysisTemplateSpec)], subjects: &[Sub
             Asked::PerPod(pods) => pods.values().collect(),
         });
     let whole = settings.filter_map(|settings| match settings {
-        Settings::Http(provider) => Some(provider.secret()?.name),
+        Settings::Http(provider) => Some(provider.secret(&BTreeMap::new())?.name),
         Settings::Job(_) | Settings::Kubernetes(_) => None,
     });
     keys.chain(whole).collect()
@@ -154,10 +156,14 @@ fn secrets_read(specs: &[(&Document<'_>, AnalysisTemplateSpec)], subjects: &[Sub
 fn of_namespace<'a>(documents: Vec<Document<'a>>, namespace: &str) -> Result<Vec<Document<'a>>, Failure> {
     let all: BTreeSet<String> = documents.iter().filter_map(|it| it.namespace.clone()).collect();
     let is_there = |it: &Document<'_>| it.namespace.as_deref().is_none_or(|own| own == namespace);
-    let there: Vec<Document<'a>> = documents.into_iter().filter(is_there).collect();
+    let mut there: Vec<Document<'a>> = documents.into_iter().filter(is_there).collect();
     if there.is_empty() {
         let all: Vec<&str> = all.iter().map(String::as_str).collect();
         known("--namespace", "such namespace", [&namespace.to_owned()], &all)?;
+    }
+    // `kubectl apply --namespace` would put them there.
+    for document in there.iter_mut().filter(|it| !it.is_of_the_cluster()) {
+        document.namespace = Some(namespace.to_owned());
     }
     Ok(there)
 }
@@ -203,6 +209,9 @@ impl<'a> Making<'a> {
     fn specs(&self) -> Result<Vec<(&'a Document<'a>, AnalysisTemplateSpec)>, Failure> {
         let given = self.arguments.arguments.iter().map(|(name, _)| name.as_str()).collect();
         let (mut specs, mut wrong) = (Vec::new(), Wrong::new());
+        // Each template of a circle finds it.
+        let mut circles = BTreeSet::new();
+        let members = |circle: &[TemplateReference]| circle.iter().cloned().collect::<BTreeSet<_>>();
         for document in self.documents {
             let Some(reference) = &document.reference else {
                 specs.push((document, document.spec.clone()));
@@ -216,6 +225,7 @@ impl<'a> Making<'a> {
                 // It is measured as part of another one.
                 Ok(_) if self.is_referred_to(document, reference) => {}
                 Ok(spec) => specs.push((document, spec)),
+                Err(TemplateError::Circle(circle)) if !circles.insert(members(&circle)) => {}
                 Err(error) => wrong.push(format!("{}: {error}", self.place_of_error(document, &error))),
             }
         }
