@@ -70,9 +70,9 @@ pub(super) async fn doctor(reach: &Reach, arguments: &DoctorArguments) -> Result
 async fn asked(reach: &Reach, arguments: &DoctorArguments) -> Result<Asked, Failure> {
     let namespace = (!arguments.all_namespaces).then(|| reach.namespace.clone());
     let lease = lease_name(arguments.instance.as_deref());
-    let lease_namespace = match (&arguments.lease_namespace, &namespace, &arguments.identity) {
-        (Some(given), ..) => given.clone(),
-        (None, Some(served), None) if served != DEFAULT_NAMESPACE => {
+    let lease_namespace = match (&arguments.lease_namespace, &namespace) {
+        (Some(given), _) => given.clone(),
+        (None, Some(served)) if served != DEFAULT_NAMESPACE => {
             let there = look::lease_in(reach, served, &lease).await?;
             let everywhere = look::lease_in(reach, DEFAULT_NAMESPACE, &lease).await?;
             let is_own = serves_itself(there.as_ref(), everywhere.as_ref(), Timestamp::now());
