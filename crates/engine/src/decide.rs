@@ -105,18 +105,17 @@ impl Step {
         Self { next: Some(next), waits: vec![Wait { reason: Reason::Working, since: None }] }
     }
 
-    /// Nothing but a check is waited for.
+    /// Nothing but a check is waited for, or a person who has to say something about one. Whoever waits for pods besides
+    /// does not wait for the check alone: it may be the pods that keep it from measuring.
     fn is_checking(&self) -> bool {
-        let checks = |reason: &Reason| {
-            matches!(
-                reason,
-                Reason::Checking { .. }
-                    | Reason::Undecided(_)
-                    | Reason::CheckAgain { .. }
-                    | Reason::Invalid { .. }
-            )
-        };
-        self.waits.first().is_some_and(|wait| checks(&wait.reason))
+        let Some(first) = self.waits.first() else { return false };
+        match first.reason {
+            Reason::Undecided(_) | Reason::Invalid { .. } => true,
+            Reason::Checking { .. } | Reason::CheckAgain { .. } => {
+                !self.waits.iter().any(|wait| matches!(wait.reason, Reason::Pods { .. }))
+            }
+            _ => false,
+        }
     }
 
     fn is_parked(&self) -> bool {

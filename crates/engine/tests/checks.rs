@@ -121,6 +121,26 @@ fn a_pod_that_fails_under_a_check_counts_against_the_deadline() {
 }
 
 #[test]
+fn a_pod_that_fails_while_a_check_measures_again_counts_against_the_deadline() {
+    let mut driver = watched(OnError::Retry);
+    driver.promote();
+    driver.look();
+    driver.world.make_fail(4);
+    // Whoever cannot be reached cannot be measured: the check goes round and round, and the pod is what is wrong.
+    let mut said = Vec::new();
+    for _ in 0..7 {
+        driver.world.conclude(Verdict::Error);
+        for seconds in [0, 100, 0, 0] {
+            driver.world.pass(seconds);
+            said.extend(Driver::codes(&driver.look()).first().copied());
+        }
+    }
+    assert!(said.contains(&"AnalysisError") && said.contains(&"AnalysisRunning"), "{said:?}");
+    let waits = driver.look();
+    assert_eq!(waits.standing, Standing::Degraded, "{waits:?}");
+}
+
+#[test]
 fn a_background_check_begins_before_the_first_pod_and_is_ended_with_the_run() {
     let mut driver = watched(OnError::Abort);
     driver.promote();
