@@ -21,9 +21,7 @@ async fn a_hundred_healthy_rollouts_cause_no_write_in_thirty_seconds() {
         })
         .await;
         // The log lags by its batch: what was written before Healthy was seen must be in it before counting begins.
-        let quiet = Instant::now();
-        until("the log has caught up", async || (quiet.elapsed() > Duration::from_secs(2)).then_some(()))
-            .await;
+        world.until_audited().await;
         let (start, since) = (audit::position(log), Instant::now());
         until("the window is over", async || (since.elapsed() >= WINDOW).then_some(())).await;
         let here =
