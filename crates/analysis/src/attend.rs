@@ -79,6 +79,8 @@ pub struct News<'a> {
     /// What keeps metrics from being asked again and again, by their names: it lies neither with them nor with their
     /// providers, and is told.
     pub troubles: &'a BTreeMap<String, String>,
+    /// Since when whoever looks may ask. What was due before has waited for that, and so has what is due in every other run.
+    pub since: Timestamp,
 }
 
 /// Looks at a run.
@@ -86,7 +88,7 @@ pub fn attend(
     run: &RunIdentity,
     spec: &AnalysisRunSpec,
     status: &AnalysisRunStatus,
-    News { answers, asked, over: may_be_over, obstacle, troubles }: News<'_>,
+    News { answers, asked, over: may_be_over, obstacle, troubles, since }: News<'_>,
     now: Timestamp,
 ) -> Attended {
     let mut status = status.clone();
@@ -97,9 +99,10 @@ pub fn attend(
         Ok(ready) => ready,
         Err(unfit) => return refuse(spec, status, &unfit, answers, asked, now),
     };
-    for rules in &mut rules {
-        let spread = spread(&run.uid, &rules.name, rules.interval);
-        rules.initial_delay = rules.initial_delay.saturating_add(spread);
+    let spreads: Vec<SignedDuration> =
+        rules.iter().map(|rules| spread(&run.uid, &rules.name, rules.interval)).collect();
+    for (rules, spread) in rules.iter_mut().zip(&spreads) {
+        rules.initial_delay = rules.initial_delay.saturating_add(*spread);
     }
     begin(&rules, &mut status, now);
     for answer in answers {
@@ -110,7 +113,15 @@ pub fn attend(
     if status.phase.is_completed() {
         return over(spec, status, answers, asked, now);
     }
-    let (mut due, wake) = agenda(&rules, &status, spec.terminate, now);
+    let (mut due, mut wake) = agenda(&rules, &status, spec.terminate, now);
+    due.retain(|(index, due)| match due {
+        Due::Measure(at) if *at < since => {
+            let later = since.checked_add(spreads[*index]).ok().filter(|later| *later > now);
+            wake = wake.into_iter().chain(later).min();
+            later.is_none()
+        }
+        Due::Measure(_) | Due::Resume(_) | Due::End | Due::Nothing => true,
+    });
     due.extend(early(&rules, &status, may_be_over, &due, now));
     due.retain(|(index, due)| {
         let name = &rules[*index].name;
@@ -127,6 +138,8 @@ pub fn attend(
         tell(&mut status, name, obstacle.or(trouble).unwrap_or_default());
         is_clear
     });
+    // What was told takes room too.
+    fit(&mut status);
     let ask = due.into_iter().filter_map(|(index, due)| {
         let metric = Metric { name: rules[index].name.clone(), ..spec.metrics[index].clone() };
         ask_for(metric, &rules[index].conditions, &status, due)
@@ -337,17 +350,21 @@ fn ask_for(
     Some(Ask { metric, number, about, conditions: Arc::clone(conditions) })
 }
 
-/// By how much the measurements of different runs are spread, so that many that began together do not ask together for
-/// ever: up to a twentieth of the interval, the same for one metric of one run, whoever asks. What is asked once is asked
-/// at once.
+/// By how much the measurements of different runs are spread, so that many that began together, or that waited together
+/// for a controller, do not ask together for ever: the same for one metric of one run, whoever asks. What is asked once is
+/// asked at once.
 fn spread(run_uid: &str, metric: &str, interval: Option<SignedDuration>) -> SignedDuration {
-    const MOST: i64 = 5000;
     let bytes = run_uid.bytes().chain(metric.bytes());
     let hash = bytes.fold(0xcbf2_9ce4_8422_2325_u64, |hash, byte| {
         (hash ^ u64::from(byte)).wrapping_mul(0x0100_0000_01b3)
     });
-    let longest = interval.unwrap_or_default().as_millis() / 20;
-    let longest = i64::try_from(longest).unwrap_or(MOST).clamp(0, MOST);
     let share = i64::try_from(hash % 1000).unwrap_or_default();
+    let longest = i64::try_from(longest_spread(interval).as_millis()).unwrap_or_default();
     SignedDuration::from_millis(longest * share / 1000)
+}
+
+/// How far the measurements of a metric with this interval are spread at most: a twentieth of it, and no more than five
+/// seconds.
+pub fn longest_spread(interval: Option<SignedDuration>) -> SignedDuration {
+    (interval.unwrap_or_default() / 20).clamp(SignedDuration::ZERO, SignedDuration::from_secs(5))
 }

@@ -11,6 +11,7 @@ use windlass_api::rollout_plugin::RolloutAnalysis;
 use windlass_engine::{CheckPlace, Plan};
 
 use crate::arguments::{ArgumentError, HIDDEN, fill, merge, named, values};
+use crate::expression::quoted;
 use crate::gauge::{LooksAt, NOBODY};
 use crate::providers::{self, Answers};
 use crate::rules::{self, Condition, Conditions, Flaw, Length, Rules};
@@ -31,7 +32,7 @@ pub struct About<'a> {
 }
 
 /// Where in a rollout an analysis stands.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Standing {
     /// At a step, which waits for it: it must end by itself.
     AtStep {
@@ -62,6 +63,17 @@ pub fn compose(
     about: About<'_>,
     standing: Standing,
 ) -> Result<AnalysisRunSpec, Vec<String>> {
+    let spec = put_together(analysis, templates, about)?;
+    fits(&spec, standing)?;
+    Ok(spec)
+}
+
+/// The spec of the run of an analysis, which need not make sense yet.
+pub fn put_together(
+    analysis: &RolloutAnalysis,
+    templates: &Templates,
+    about: About<'_>,
+) -> Result<AnalysisRunSpec, Vec<String>> {
     let given = analysis.args.iter().filter(|it| it.value.is_some() || it.value_from.is_some());
     let given: BTreeSet<&str> = given.map(|it| it.name.as_str()).collect();
     let whole = flatten(&analysis.templates, templates, &given).map_err(|error| vec![error.to_string()])?;
@@ -79,17 +91,22 @@ pub fn compose(
         return Err(Unfit::Flaws(flaws).told());
     }
     let args = merged.into_iter().map(|argument| resolve(argument, about)).collect::<Result<Vec<_>, _>>();
-    let spec = AnalysisRunSpec {
+    Ok(AnalysisRunSpec {
         metrics: whole.metrics,
         args: args.map_err(|error| vec![error])?,
         dry_run: [whole.dry_run, analysis.dry_run.clone()].concat(),
         measurement_retention: [whole.measurement_retention, analysis.measurement_retention.clone()].concat(),
         ..AnalysisRunSpec::default()
-    };
-    let Prepared { metrics, rules } = prepared(&spec).map_err(|unfit| unfit.told())?;
+    })
+}
+
+/// Whether a spec makes sense there, or everything that is wrong with it. This compiles every condition, so it may take a
+/// tenth of a second at its limit; for the same spec it always says the same.
+pub fn fits(spec: &AnalysisRunSpec, standing: Standing) -> Result<(), Vec<String>> {
+    let Prepared { metrics, rules } = prepared(spec).map_err(|unfit| unfit.told())?;
     let out_of_place = rules.iter().zip(&metrics).filter_map(|it| misplaced(it.0, it.1, standing));
     let out_of_place: Vec<String> = out_of_place.collect();
-    if out_of_place.is_empty() { Ok(spec) } else { Err(out_of_place) }
+    if out_of_place.is_empty() { Ok(()) } else { Err(out_of_place) }
 }
 
 /// What a step would wait for without end.
@@ -260,7 +277,7 @@ fn misjudged(index: usize, metric: &Metric, conditions: &Conditions) -> Vec<Flaw
     let flaw = |(field, condition): (&str, &Option<Condition>)| {
         let condition = condition.as_ref()?;
         let error = condition.program.judges(Some(&example)).err()?;
-        let what = format!("{:?} cannot judge {answers}: {error}", condition.text);
+        let what = format!("{} cannot judge {answers}: {error}", quoted(&condition.text));
         Some(Flaw { field: format!("spec.metrics[{index}].{field}"), what })
     };
     written.into_iter().filter_map(flaw).collect()

@@ -37,7 +37,7 @@ use nature::Nature;
 pub(crate) use pattern::{Budget, Pattern};
 use syntax::Node;
 pub use value::Value;
-pub(crate) use written::to_base64;
+pub(crate) use written::{quoted, to_base64};
 
 /// What an expression may take at most.
 pub mod limits {

@@ -20,7 +20,7 @@ use http_body_util::BodyExt;
 use hyper_util::client::legacy::Error as ClientError;
 
 use self::client::{Body, Client, Encryption, Incoming, client, why};
-use self::lookup::{Lookups, asked_by};
+use self::lookup::{Asking, Lookups};
 use self::redirect::{Origin, redirected};
 use self::taken::{Clock, Taken};
 use crate::gauge::Measured;
@@ -95,6 +95,13 @@ pub enum Unmeasured {
     Failed(String),
 }
 
+/// What came of the question about one pod: what is kept of it, unless others were in the way.
+enum OfPod<Made> {
+    Good(Made),
+    Failed(Made),
+    Crowded(String),
+}
+
 impl From<String> for Unmeasured {
     fn from(why: String) -> Self {
         Self::Failed(why)
@@ -148,7 +155,8 @@ impl Asker {
     }
 
     /// Asks for each pod, all at once. `made` says what is kept of each. Where others are in the way of one, nothing is
-    /// known of all; inside, why.
+    /// known of all; inside, why. But where one of them has failed, that is known: those that waited behind it could not be
+    /// measured either.
     pub async fn measure_each<'made, Made>(
         &self,
         providers: &BTreeMap<String, Box<dyn Provider>>,
@@ -160,9 +168,11 @@ impl Asker {
         let one = async |pod: &String, provider: &dyn Provider| {
             let mut sent = Vec::new();
             let value = match self.measure(provider, setting, &mut sent).await {
-                Ok(Fetched { measured, places: _places }) => Ok(made(pod.clone(), Ok(measured)).await),
-                Err(Unmeasured::Failed(why)) => Ok(made(pod.clone(), Err(why)).await),
-                Err(Unmeasured::Crowded(why)) => Err(why),
+                Ok(Fetched { measured, places: _places }) => {
+                    OfPod::Good(made(pod.clone(), Ok(measured)).await)
+                }
+                Err(Unmeasured::Failed(why)) => OfPod::Failed(made(pod.clone(), Err(why)).await),
+                Err(Unmeasured::Crowded(why)) => OfPod::Crowded(why),
             };
             (pod.clone(), value, sent)
         };
@@ -170,8 +180,14 @@ impl Asker {
         let mut values = BTreeMap::new();
         let answers = join_all(all).await;
         sent.extend(answers.iter().flat_map(|(_, _, more)| more.iter().cloned()));
+        let one_failed = answers.iter().any(|(_, value, _)| matches!(value, OfPod::Failed(_)));
         for (pod, value, _) in answers {
-            values.insert(pod, value?);
+            let value = match value {
+                OfPod::Good(value) | OfPod::Failed(value) => value,
+                OfPod::Crowded(why) if one_failed => made(pod.clone(), Err(why)).await,
+                OfPod::Crowded(why) => return Err(why),
+            };
+            values.insert(pod, value);
         }
         Ok(values)
     }
@@ -199,8 +215,17 @@ impl Asker {
         let (mut method, mut body) = (request.method, request.body.clone());
         for _ in 0..=REDIRECTS {
             let message = message(request, method, &uri, body.as_deref())?;
-            let response = clock.run(asked_by(taken.namespace(), client.request(message))).await?;
-            let response = response.map_err(|error| unreachable(origin, &error))?;
+            let asking = Asking::new(taken.namespace());
+            let response = clock.run(asking.run(client.request(message))).await;
+            let response = response.and_then(|it| it.map_err(|error| unreachable(origin, &error)));
+            let response = response.map_err(|why| {
+                if asking.stands_in_line() {
+                    let others = "is not looked up yet: those of others take long";
+                    Unmeasured::Crowded(format!("the name of {origin} {others}"))
+                } else {
+                    Unmeasured::Failed(why)
+                }
+            })?;
             let status = response.status().as_u16();
             let location = response.headers().get(LOCATION).and_then(|to| to.to_str().ok());
             let Some(location) = location.filter(|_| matches!(status, 301 | 302 | 303 | 307 | 308)) else {

@@ -140,8 +140,8 @@ pub trait Provider: Send + Sync {
     /// How long one value may take at most: every request that may be needed, each as late as it may be.
     fn longest(&self) -> Duration;
 
-    /// The Secret that holds its credentials, if it needs one besides its arguments.
-    fn secret(&self) -> Option<SecretWanted>;
+    /// The Secret that holds its credentials, if it needs one besides its arguments and what is in the environment.
+    fn secret(&self, environment: &BTreeMap<String, String>) -> Option<SecretWanted>;
 
     /// What to do, given the answers so far.
     fn step(&self, setting: &Setting<'_>, answers: &[Answer]) -> Result<Step, String>;

@@ -21,6 +21,15 @@ impl<Name> Default for Rooms<Name> {
 /// A place, for as long as it is held.
 pub struct Place(#[expect(dead_code, reason = "it is held")] Option<OwnedSemaphorePermit>);
 
+impl Rooms<Option<String>> {
+    /// A place among so many that all namespaces share. One of them has no more than half, so that nobody else waits for
+    /// what is slow there.
+    pub async fn shared(&self, namespace: Option<&str>, size: usize) -> Vec<Place> {
+        let own = namespace.map(|namespace| (Some(namespace.to_owned()), size / 2));
+        self.places(own.into_iter().chain([(None, size)])).await
+    }
+}
+
 impl<Name: Ord> Rooms<Name> {
     /// A place in every one of these rooms, each with its number of places. Name the smallest first: whoever waits there
     /// takes no place from others.

@@ -11,16 +11,21 @@ use windlass_api::analysis::{DryRun, MeasurementRetention, Metric};
 use windlass_api::go_duration;
 
 use crate::arguments::fill_text_for_pod;
-use crate::expression::{self, Budget, Pattern, Program};
+use crate::expression::{self, Budget, Pattern, Program, quoted};
+use crate::measurement::cut;
 
 /// How many measurements of a metric are kept, unless somebody says otherwise.
 pub const KEPT: usize = 10;
 /// How many errors in a row are borne, unless somebody says otherwise.
 pub const ERRORS_BORNE: u32 = 4;
 
+/// How many letters of a flaw are told: it stands in a status, which must fit into an object however long a text is that
+/// somebody wrote.
+const TOLD: usize = 1000;
+
 /// Something that does not make sense: where, and what to do about it.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, thiserror::Error)]
-#[error("{field}: {what}")]
+#[error("{}: {}", cut(field.clone(), TOLD), cut(what.clone(), TOLD))]
 pub struct Flaw {
     /// The field.
     pub field: String,
@@ -90,8 +95,8 @@ impl Condition {
     /// Judges the values of one pod.
     fn of_pod(&self, pod: &str) -> Result<Self, String> {
         let text = fill_text_for_pod(&self.metric, &self.text, pod).map_err(|error| error.to_string())?;
-        let program =
-            expression::compile(&text).map_err(|error| format!("{text:?} is no condition: {error}"))?;
+        let program = expression::compile(&text)
+            .map_err(|error| format!("{} is no condition: {error}", quoted(&text)))?;
         Ok(Self { text, program, metric: self.metric.clone() })
     }
 }
@@ -261,7 +266,7 @@ impl Reader {
         let compiled = filled.and_then(|filled| {
             expression::compile_within(&filled, &mut self.budget)
                 .and_then(|program| program.judges(None).map(|()| program))
-                .map_err(|error| format!("{text:?} is no condition: {error}"))
+                .map_err(|error| format!("{} is no condition: {error}", quoted(text)))
         });
         match compiled {
             Ok(program) => Some(Condition { text: text.to_owned(), program, metric: metric.name.clone() }),

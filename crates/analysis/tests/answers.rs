@@ -33,6 +33,7 @@ fn bad(asked_at: Timestamp, answered_at: Timestamp) -> Answered {
 
 fn looked(status: &AnalysisRunStatus, answers: &[Answered], now: Timestamp) -> AnalysisRunStatus {
     let news = News {
+        since: Timestamp::MIN,
         answers,
         asked: &BTreeSet::new(),
         over: &|_| false,

@@ -29,6 +29,7 @@ struct Run {
     obstacle: Option<String>,
     whom: Whom,
     troubles: BTreeMap<String, String>,
+    since: Timestamp,
 }
 
 fn run(spec: serde_json::Value) -> Run {
@@ -43,6 +44,7 @@ fn run(spec: serde_json::Value) -> Run {
         obstacle: None,
         whom: Whom::Nobody,
         troubles: BTreeMap::new(),
+        since: Timestamp::MIN,
     }
 }
 
@@ -69,6 +71,7 @@ impl Run {
             over: &over,
             obstacle: &obstacle,
             troubles: &self.troubles,
+            since: self.since,
         };
         let attended = attend(&identity, &self.spec, &self.status, news, self.now);
         for ask in &attended.ask {
@@ -121,6 +124,37 @@ fn runs_that_begin_together_do_not_ask_together() {
         assert!(last <= most && last > most / 2, "{interval}: {last:?}");
         assert_eq!(begins(interval, 7), begins(interval, 7), "whoever asks");
     }
+}
+
+#[test]
+fn runs_that_waited_together_for_a_controller_do_not_ask_together() {
+    let asked_after = |uid: usize| {
+        let mut run = run(json!({"metrics": [metric("errors", &json!({"interval": "10s", "count": 9}))]}));
+        run.uid = format!("uid-{uid}");
+        let first = run.look().wake;
+        run.now = first.unwrap_or(run.now);
+        run.look();
+        run.answer("errors", value(0.01));
+        run.look();
+        // Nobody leads for a minute.
+        run.now += SignedDuration::from_mins(1);
+        run.since = run.now;
+        let looked = run.look();
+        let Some(wake) = looked.wake else {
+            assert_eq!(looked.ask.len(), 1);
+            return SignedDuration::ZERO;
+        };
+        assert!(looked.ask.is_empty());
+        run.now = wake;
+        assert_eq!(run.look().ask.len(), 1, "and no later");
+        // From then on it keeps its distance by itself.
+        run.answer("errors", value(0.01));
+        assert_eq!(run.look().wake, Some(wake + SignedDuration::from_secs(10)));
+        wake.duration_since(run.since)
+    };
+    let all: BTreeSet<SignedDuration> = (0..100).map(asked_after).collect();
+    assert!(all.len() > 80, "{all:?}");
+    assert!(all.last().is_some_and(|last| *last <= SignedDuration::from_millis(500)), "{all:?}");
 }
 
 #[test]

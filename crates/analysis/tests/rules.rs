@@ -213,3 +213,13 @@ fn the_conditions_of_a_run_have_only_so_many_parts_together() {
     assert!(told[0].field.starts_with("spec.metrics[9].failureCondition"), "{}", told[0]);
     assert!(told[0].what.contains("have more than 50000 parts together: use shorter ones"), "{}", told[0]);
 }
+
+#[test]
+fn a_flaw_is_told_in_few_words_however_long_what_was_written_is() {
+    let told = flaws(&json!({"successCondition": "\"".repeat(100_000), "interval": "x".repeat(100_000)}));
+    assert!(told.len() == 2 && told.iter().all(|flaw| flaw.chars().count() < 2500), "{told:?}");
+    assert!(
+        told.iter().any(|flaw| flaw.contains("is no condition: the expression is longer than")),
+        "{told:?}"
+    );
+}

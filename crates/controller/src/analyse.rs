@@ -119,8 +119,14 @@ async fn look_once(context: &Context, key: &Key, run: &Arc<AnalysisRun>) -> Resu
     };
     let whom = LazyLock::new(|| subject(&context.caches.read(), run));
     let obstacle = |metric: &Metric| whom.obstacle(metric);
-    let news =
-        News { answers: &answers, asked: &busy, over: &over, obstacle: &obstacle, troubles: &troubles };
+    let news = News {
+        answers: &answers,
+        asked: &busy,
+        over: &over,
+        obstacle: &obstacle,
+        troubles: &troubles,
+        since: context.asked.since(),
+    };
     let Attended { status, ask, left, wake, expired } = attend(&identity, &run.spec, &before, news, now);
     if expired {
         tracing::info!(namespace = key.namespace, run = key.name, "its time is over: deleted");

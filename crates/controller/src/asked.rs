@@ -14,9 +14,12 @@ use crate::retry;
 /// From so many times in a row on it is told that a metric cannot be asked: before, it passes by itself most often.
 const TOLD: u32 = 3;
 
-/// Questions and answers, by run.
+/// Questions and answers, by run, and since when this controller may ask at all.
 #[derive(Default)]
-pub(crate) struct Asked(Mutex<BTreeMap<Key, Talk>>);
+pub(crate) struct Asked {
+    talks: Mutex<BTreeMap<Key, Talk>>,
+    since: Mutex<Option<Timestamp>>,
+}
 
 /// What is going on with one run.
 #[derive(Clone, Debug, Default)]
@@ -64,7 +67,17 @@ pub(crate) struct Standing {
 
 impl Asked {
     fn talks(&self) -> MutexGuard<'_, BTreeMap<Key, Talk>> {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+        self.talks.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// From now on this controller asks.
+    pub(crate) fn begins(&self, now: Timestamp) {
+        *self.since.lock().unwrap_or_else(PoisonError::into_inner) = Some(now);
+    }
+
+    /// Since when it does.
+    pub(crate) fn since(&self) -> Timestamp {
+        self.since.lock().unwrap_or_else(PoisonError::into_inner).unwrap_or(Timestamp::MIN)
     }
 
     /// What is going on with a run.

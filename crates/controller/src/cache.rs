@@ -3,6 +3,7 @@
 
 mod analyses;
 mod index;
+mod judged;
 mod kept;
 
 use std::collections::BTreeSet;
@@ -17,6 +18,8 @@ use windlass_workloads::{PodView, RevisionView, StatefulSetView, Workload};
 
 pub(crate) use analyses::controller;
 pub(crate) use index::Index;
+
+use judged::Judged;
 
 /// Which namespaces are served.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -92,6 +95,8 @@ pub(crate) struct Caches {
     index: RwLock<Index>,
     left_out: RwLock<BTreeSet<Kind>>,
     synced: RwLock<BTreeSet<Kind>>,
+    /// What was found of the analyses of rollouts.
+    pub(crate) judged: Judged,
 }
 
 impl Key {
@@ -310,6 +315,8 @@ fn pruned(rollout: &RolloutPlugin) -> Arc<RolloutPlugin> {
 
 #[cfg(test)]
 mod tests {
+    use serde_json::json;
+
     use super::*;
 
     fn rollout(version: u64) -> RolloutPlugin {
@@ -318,6 +325,38 @@ mod tests {
         rollout.metadata.namespace = Some("data".to_owned());
         rollout.metadata.resource_version = Some(version.to_string());
         rollout
+    }
+
+    fn referring_to(kind: &str, version: u64) -> RolloutPlugin {
+        let mut it = rollout(version);
+        it.metadata.uid = Some("1-2-3".to_owned());
+        let workload = json!({"apiVersion": "apps/v1", "kind": kind, "name": "web"});
+        it.spec = serde_json::from_value(json!({
+            "workloadRef": workload, "plugin": {"name": "statefulset"}, "strategy": {"canary": {}}
+        }))
+        .unwrap();
+        it
+    }
+
+    #[test]
+    fn a_reference_that_is_mended_wakes_the_runs_that_wait_for_a_workload() {
+        let mut index = Index::default();
+        referring_to("CloneSet", 7).keep(&mut index);
+        let run = json!({
+            "metadata": {"name": "run", "namespace": "data", "uid": "4", "resourceVersion": "8", "ownerReferences": [
+                {"apiVersion": "argoproj.io/v1alpha1", "kind": "RolloutPlugin", "name": "web", "uid": "1-2-3",
+                 "controller": true}]},
+            "spec": {"metrics": []},
+            "status": {"phase": "Running", "metricResults": [
+                {"name": "pods", "phase": "Running", "message": "the workload cannot be seen"}]},
+        });
+        let run: AnalysisRun = serde_json::from_value(run).unwrap();
+        let waiting = Job::Analysis(Key::of(&run.metadata));
+        run.keep(&mut index);
+        let jobs = referring_to("StatefulSet", 9).keep(&mut index);
+        assert!(jobs.contains(&waiting), "{jobs:?}");
+        let again = referring_to("StatefulSet", 10).keep(&mut index);
+        assert!(!again.contains(&waiting), "nothing it waits for has changed: {again:?}");
     }
 
     #[test]

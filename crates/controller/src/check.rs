@@ -2,7 +2,7 @@
 //! there are more than are kept.
 
 use serde_json::Value;
-use windlass_analysis::compose::{About, Standing, compose};
+use windlass_analysis::compose::{About, Standing, put_together};
 use windlass_analysis::templates::closure;
 use windlass_api::analysis::{AnalysisRun, AnalysisRunSpec};
 use windlass_api::rollout_plugin::{RolloutAnalysis, RolloutPlugin, analysis_field};
@@ -34,7 +34,7 @@ pub(crate) fn obstacles(
         let field = analysis_field(place);
         let found = match unwatched(caches, index, rollout, analysis) {
             Some(problem) => vec![problem],
-            None => spec_of(index, rollout, asked, place, seen).err().unwrap_or_default(),
+            None => spec_of(caches, index, rollout, asked, place, seen).err().unwrap_or_default(),
         };
         let flaws = found.iter().map(|problem| Flaw::new(format!("{field}: {problem}")));
         obstacles.extend(flaws.map(|flaw| Obstacle { place, flaw }));
@@ -70,6 +70,7 @@ fn unwatched(
 }
 
 fn spec_of(
+    caches: &Caches,
     index: &Index,
     rollout: &RolloutPlugin,
     asked: &Asked,
@@ -90,7 +91,10 @@ fn spec_of(
         Value::Null
     };
     let about = About { rollout: &json, stable: seen.stable.as_str(), latest: seen.target.as_str() };
-    compose(analysis, &templates, about, Standing::of(asked.plan.as_ref().ok(), place))
+    let spec = put_together(analysis, &templates, about)?;
+    let standing = Standing::of(asked.plan.as_ref().ok(), place);
+    caches.judged.fits(&Key::of(&rollout.metadata), place, &spec, standing)?;
+    Ok(spec)
 }
 
 /// Begins or ends a check.
@@ -124,7 +128,9 @@ fn new_run(context: &Context, inputs: &Inputs, id: CheckId) -> Result<AnalysisRu
     // The templates may have changed since they were looked at; the next look says so.
     let stale = || WriteError::Stale { what: format!("beginning an analysis of {}", inputs.name) };
     let Seen::Workload(seen) = &inputs.seen else { return Err(stale()) };
-    let Ok(spec) = spec_of(&index, rollout, &inputs.asked, id.place, seen) else { return Err(stale()) };
+    let Ok(spec) = spec_of(&context.caches, &index, rollout, &inputs.asked, id.place, seen) else {
+        return Err(stale());
+    };
     let namespace = rollout.metadata.namespace.clone().unwrap_or_default();
     let taken = |name: &str| {
         let key = Key { namespace: namespace.clone(), name: name.to_owned() };

@@ -39,7 +39,10 @@ impl Inputs {
 /// What a decision needs, unless the rollout is gone.
 pub(crate) fn gather(caches: &Caches, key: &Key, hold: Holder) -> Option<Inputs> {
     let index = &*caches.read();
-    let rollout = Arc::clone(index.rollout(key)?);
+    let Some(rollout) = index.rollout(key).map(Arc::clone) else {
+        caches.judged.forget(key);
+        return None;
+    };
     let name = RolloutName::new(&key.name);
     let mut asked = rollout.asked();
     let (mut seen, snapshot) = match (&asked.refusal, rollout.workload()) {

@@ -151,6 +151,7 @@ pub async fn run(
         queue: Arc::clone(&queue),
         caches: Arc::clone(&caches),
         metrics: Arc::clone(&metrics),
+        clock: Arc::clone(&clock),
     });
     let (writer, office) = elect(&client, settings.election, &clock, &crew);
     let gauge = match settings.gauge {
@@ -218,6 +219,7 @@ fn elect(
 ) -> (Writer, Option<Office>) {
     let Some(election) = election else {
         crew.metrics.leads(true);
+        crew.asked.begins(clock.now());
         return (Writer::new(client.clone(), Fence::Open), None);
     };
     let (moves, fence) = tokio::sync::watch::channel(None);
@@ -249,11 +251,13 @@ struct Crew {
     queue: Arc<Queue>,
     caches: Arc<Caches>,
     metrics: Arc<Metrics>,
+    clock: Arc<dyn Clock>,
 }
 
 impl Followers for Crew {
     fn lead(&self) {
         self.metrics.leads(true);
+        self.asked.begins(self.clock.now());
         self.queue.let_go(Hold::StandingBy);
         if self.caches.is_synced() {
             watch::look_at_everything(&self.caches, &self.queue);

@@ -145,8 +145,7 @@ impl Parts {
         namespace: &str,
         work: impl FnOnce() -> T + Send + 'static,
     ) -> Result<T, JoinError> {
-        let rooms = [(Some(namespace.to_owned()), JUDGED_AT_ONCE / 2), (None, JUDGED_AT_ONCE)];
-        let places = self.judges.places(rooms).await;
+        let places = self.judges.shared(Some(namespace), JUDGED_AT_ONCE).await;
         tokio::task::spawn_blocking(move || {
             let _places = places;
             work()
@@ -168,7 +167,8 @@ impl Parts {
         match question.filled(&secrets.arguments).map_err(|error| error.to_string())? {
             Filled::Once(metric) => match read(&metric)? {
                 Settings::Http(provider) => {
-                    let (secret, environment) = self.credentials(question, provider.as_ref()).await?;
+                    let environment = environment();
+                    let secret = self.credentials(question, provider.as_ref(), &environment).await?;
                     secrets.others.extend(providers::hidden(&secret).cloned());
                     let (now, namespace) = (self.clock.now(), question.run.namespace.as_str());
                     let setting = Setting { now, namespace, secret: &secret, environment: &environment };
@@ -213,13 +213,15 @@ impl Parts {
         let Some(first) = providers.values().next() else {
             return Err(Trouble::Lasting("there is no pod to ask for".to_owned()));
         };
-        if providers.values().any(|provider| provider.secret() != first.secret()) {
+        let environment = environment();
+        let wanted = |provider: &dyn Provider| provider.secret(&environment);
+        if providers.values().any(|provider| wanted(provider.as_ref()) != wanted(first.as_ref())) {
             return Err(Trouble::Lasting(
                 "the name of the provider's Secret names the pod: one Secret is read for all of them"
                     .to_owned(),
             ));
         }
-        let (secret, environment) = self.credentials(question, first.as_ref()).await?;
+        let secret = self.credentials(question, first.as_ref(), &environment).await?;
         secrets.others.extend(providers::hidden(&secret).cloned());
         let (now, namespace) = (self.clock.now(), question.run.namespace.as_str());
         let setting = Setting { now, namespace, secret: &secret, environment: &environment };
@@ -238,7 +240,7 @@ impl Parts {
 
     /// Places for a metric that the cluster answers.
     async fn places(&self, namespace: &str) -> Result<Vec<Place>, Trouble> {
-        places(&self.rooms, namespace, "metrics that the cluster answers").await
+        places(&self.rooms, namespace, AT_ONCE, "metrics that the cluster answers").await
     }
 
     /// What has come of the Job of a measurement, or its end.
@@ -288,23 +290,23 @@ impl Parts {
         Ok(values)
     }
 
-    /// What a provider reads its own credentials from.
+    /// The Secret that a provider reads its own credentials from.
     async fn credentials(
         &self,
         question: &Question,
         provider: &dyn Provider,
-    ) -> Result<(BTreeMap<String, String>, BTreeMap<String, String>), Trouble> {
-        let environment = environment();
-        let Some(SecretWanted { name, place, optional }) = provider.secret() else {
-            return Ok((BTreeMap::new(), environment));
+        environment: &BTreeMap<String, String>,
+    ) -> Result<BTreeMap<String, String>, Trouble> {
+        let Some(SecretWanted { name, place, optional }) = provider.secret(environment) else {
+            return Ok(BTreeMap::new());
         };
         let namespace = match place {
             SecretPlace::Controller => &self.namespace,
             SecretPlace::Run => &question.run.namespace,
         };
         match self.secret(question, namespace, &name).await? {
-            Some(secret) => Ok((secret, environment)),
-            None if optional => Ok((BTreeMap::new(), environment)),
+            Some(secret) => Ok(secret),
+            None if optional => Ok(BTreeMap::new()),
             None => Err(Trouble::Lasting(format!(
                 "there is no Secret {namespace}/{name}, which holds the provider's credentials"
             ))),
@@ -318,7 +320,7 @@ impl Parts {
         namespace: &str,
         name: &str,
     ) -> Result<Option<BTreeMap<String, String>>, Trouble> {
-        let _places = places(&self.reading, &question.run.namespace, "reads of Secrets").await?;
+        let _places = places(&self.reading, &question.run.namespace, AT_ONCE, "reads of Secrets").await?;
         let api: Api<Secret> = Api::namespaced(self.client.clone(), namespace);
         let what = format!("Secret {namespace}/{name}");
         let secret = read_object(&api, name, &what).await?;
@@ -329,10 +331,14 @@ impl Parts {
     }
 }
 
-/// Places for whoever asks the API server.
-async fn places(rooms: &Rooms<Option<String>>, namespace: &str, others: &str) -> Result<Vec<Place>, Trouble> {
-    let wanted = [(Some(namespace.to_owned()), AT_ONCE / 2), (None, AT_ONCE)];
-    tokio::time::timeout(WAIT, rooms.places(wanted)).await.map_err(|_| {
+/// A place among so many, unless the others who have them take too long.
+pub(crate) async fn places(
+    rooms: &Rooms<Option<String>>,
+    namespace: &str,
+    size: usize,
+    others: &str,
+) -> Result<Vec<Place>, Trouble> {
+    tokio::time::timeout(WAIT, rooms.shared(Some(namespace), size)).await.map_err(|_| {
         let wait = WAIT.as_secs();
         Trouble::Passing(format!("waited {wait} s behind other {others}, which are slow"))
     })

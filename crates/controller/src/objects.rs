@@ -3,7 +3,6 @@
 
 use std::collections::BTreeMap;
 use std::sync::{Mutex, PoisonError};
-use std::time::Duration;
 
 use jiff::Timestamp;
 use kube::api::{ApiResource, DynamicObject, ListParams};
@@ -15,7 +14,7 @@ use windlass_analysis::gauge::{FillError, LooksAt, NOBODY, Owner, Question, Read
 use windlass_analysis::providers::kubernetes::{Facts, Kubernetes, NO_SECRET, ObjectWanted};
 use windlass_analysis::rooms::Rooms;
 
-use crate::live::{Trouble, in_time, read_object};
+use crate::live::{Trouble, in_time, places, read_object};
 
 /// The label by which pods tell their revision.
 const REVISION_LABEL: &str = "controller-revision-hash";
@@ -23,8 +22,6 @@ const REVISION_LABEL: &str = "controller-revision-hash";
 /// How many expressions are evaluated at once: each has a thread to itself, and there are few processors. One namespace has
 /// no more than half of that.
 const AT_ONCE: usize = 2;
-/// How long one waits until it may be evaluated.
-const WAIT: Duration = Duration::from_secs(60);
 /// How many kinds are remembered.
 const KINDS: usize = 256;
 
@@ -83,12 +80,7 @@ pub(crate) async fn evaluate(
     let namespace = &question.run.namespace;
     somebody(question, expression.looks_at())?;
     // Evaluating may take a second or two at its limit, and objects are large: few have them at hand at once.
-    let rooms = [(Some(namespace.clone()), AT_ONCE / 2), (None, AT_ONCE)];
-    let places = tokio::time::timeout(WAIT, objects.rooms.places(rooms)).await;
-    let places = places.map_err(|_| {
-        let wait = WAIT.as_secs();
-        Trouble::Passing(format!("waited {wait} s behind other expressions, which take long to evaluate"))
-    })?;
+    let places = places(&objects.rooms, namespace, AT_ONCE, "expressions").await?;
     let object = match expression.object() {
         Some(wanted) => {
             wanted.check(namespace)?;

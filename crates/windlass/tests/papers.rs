@@ -43,7 +43,7 @@ fn providers_are_reached_but_not_the_credentials_of_the_node() {
     for file in files {
         let text = paper(file);
         for words in [
-            "cidr: 0.0.0.0/0\n        except:\n        - 169.254.169.254/32\n        - 100.100.100.200/32\n",
+            "cidr: 0.0.0.0/0\n        except:\n        - 169.254.169.254/32\n        - 100.100.100.200/32\n        - 168.63.129.16/32\n",
             "cidr: ::/0\n        except:\n        - fd00:ec2::254/128\n        - fd20:ce::254/128\n",
         ] {
             assert_eq!(text.matches(words).count(), 1, "{file}: {words}");

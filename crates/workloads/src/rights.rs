@@ -161,8 +161,8 @@ pub const RIGHTS: [Right; 31] = [
     },
     Right {
         verbs: &["delete"],
-        code: "check.rs, writer.rs",
-        needed_to: "delete finished runs that nobody wants to keep",
+        code: "analyse.rs, check.rs, writer.rs",
+        needed_to: "delete finished runs that nobody wants to keep, and those whose `ttlStrategy` is over",
         ..RUNS
     },
     Right {

@@ -7,7 +7,7 @@ use super::value::Value;
 use super::{limits, time};
 
 /// A text in quotes for a message, which need not be as long as the text.
-pub(super) fn quoted(text: &str) -> String {
+pub(crate) fn quoted(text: &str) -> String {
     const SHOWN: usize = 200;
     match text.char_indices().nth(SHOWN) {
         None => format!("{text:?}"),

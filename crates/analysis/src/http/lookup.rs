@@ -5,6 +5,7 @@
 use std::io;
 use std::net::{SocketAddr, ToSocketAddrs};
 use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::task::{Context, Poll};
 use std::vec;
 
@@ -22,14 +23,42 @@ use crate::rooms::Rooms;
 const LOOKUPS: usize = 64;
 
 tokio::task_local! {
-    /// The namespace that asks. Whoever makes connections is told nothing but the address, and is called by the task of
-    /// the request that needs one.
-    static ASKING: String;
+    /// Who asks. Whoever makes connections is told nothing but the address, and is called by the task of the request that
+    /// needs one.
+    static ASKING: Asking;
 }
 
-/// Something that a namespace asks.
-pub(super) async fn asked_by<T>(namespace: &str, asked: impl Future<Output = T>) -> T {
-    ASKING.scope(namespace.to_owned(), asked).await
+/// Who asks, as whoever makes its connection knows it.
+#[derive(Clone)]
+pub(super) struct Asking(Arc<Standing>);
+
+struct Standing {
+    namespace: String,
+    stands_in_line: AtomicBool,
+}
+
+impl Asking {
+    pub(super) fn new(namespace: &str) -> Self {
+        Self(Arc::new(Standing { namespace: namespace.to_owned(), stands_in_line: AtomicBool::new(false) }))
+    }
+
+    /// Something that it asks.
+    pub(super) async fn run<T>(&self, asked: impl Future<Output = T>) -> T {
+        ASKING.scope(self.clone(), asked).await
+    }
+
+    /// It waits until others have looked up their names, or did when it was given up.
+    pub(super) fn stands_in_line(&self) -> bool {
+        self.0.stands_in_line.load(Ordering::SeqCst)
+    }
+
+    /// A place that others may have.
+    async fn in_line<T>(&self, place: impl Future<Output = T>) -> T {
+        self.0.stands_in_line.store(true, Ordering::SeqCst);
+        let place = place.await;
+        self.0.stands_in_line.store(false, Ordering::SeqCst);
+        place
+    }
 }
 
 /// Finds the addresses of a name, and waits for that.
@@ -60,10 +89,12 @@ impl Lookups {
         Self(Arc::new(Parts { rooms: Rooms::default(), look }))
     }
 
-    /// The addresses of a name, for a namespace, when it is its turn.
-    async fn find(self, namespace: Option<String>, name: String) -> io::Result<Vec<SocketAddr>> {
-        let own = namespace.map(|namespace| (Some(namespace), LOOKUPS / 2));
-        let places = self.0.rooms.places(own.into_iter().chain([(None, LOOKUPS)])).await;
+    /// The addresses of a name, when it is the turn of whoever asks.
+    async fn find(self, asking: Option<Asking>, name: String) -> io::Result<Vec<SocketAddr>> {
+        let places = match &asking {
+            Some(asking) => asking.in_line(self.0.rooms.shared(Some(&asking.0.namespace), LOOKUPS)).await,
+            None => self.0.rooms.shared(None, LOOKUPS).await,
+        };
         let looked_up = tokio::task::spawn_blocking(move || {
             let _places = places;
             (self.0.look)(&name)
@@ -96,35 +127,39 @@ impl Service<Name> for Resolver {
 
     fn call(&mut self, name: Name) -> Self::Future {
         let Self { lookups, reach } = self.clone();
-        let namespace = ASKING.try_with(String::clone).ok();
-        reached(lookups, namespace, name.as_str().to_owned(), reach).boxed()
+        let asking = ASKING.try_with(Asking::clone).ok();
+        reached(lookups, asking, name.as_str().to_owned(), reach).boxed()
     }
 }
 
 async fn reached(
     lookups: Lookups,
-    namespace: Option<String>,
+    asking: Option<Asking>,
     name: String,
     reach: Reach,
 ) -> io::Result<vec::IntoIter<SocketAddr>> {
-    let found = lookups.find(namespace, name).await?;
+    let found = lookups.find(asking, name).await?;
     reach::check_all(&found, reach).map_err(io::Error::other)?;
     Ok(found.into_iter())
 }
 
 #[cfg(test)]
 mod tests {
+    use std::collections::BTreeMap;
     use std::iter::repeat_n;
-    use std::sync::atomic::{AtomicUsize, Ordering};
+    use std::sync::atomic::AtomicUsize;
     use std::sync::{Mutex, mpsc};
     use std::time::Duration;
 
+    use jiff::Timestamp;
+    use serde_json::json;
     use tokio::task::JoinHandle;
     use tokio::time::timeout;
 
+    use super::super::Unmeasured;
     use super::super::client::{Encryption, client};
     use super::*;
-    use crate::providers::Trust;
+    use crate::providers::{self, Setting, Settings, Trust};
 
     type Found = io::Result<Vec<SocketAddr>>;
 
@@ -142,7 +177,7 @@ mod tests {
             Ok(Vec::new())
         }));
         let find = |namespace: &str, name: &str| -> JoinHandle<Found> {
-            tokio::spawn(lookups.clone().find(Some(namespace.to_owned()), name.to_owned()))
+            tokio::spawn(lookups.clone().find(Some(Asking::new(namespace)), name.to_owned()))
         };
         let slow: Vec<JoinHandle<Found>> = (0..LOOKUPS).map(|_| find("shop", "slow")).collect();
         while begun.load(Ordering::SeqCst) < LOOKUPS / 2 {
@@ -171,10 +206,25 @@ mod tests {
         let request = || http::Request::get("http://name.invalid/").body(String::new()).unwrap();
         let share = repeat_n((Some("shop".to_owned()), LOOKUPS / 2), LOOKUPS / 2);
         let _taken = lookups.0.rooms.places(share).await;
-        let waits = timeout(Duration::from_millis(50), asked_by("shop", client.request(request())));
+        let (shop, other) = (Asking::new("shop"), Asking::new("other"));
+        let waits = timeout(Duration::from_millis(50), shop.run(client.request(request())));
         assert!(waits.await.is_err());
-        assert_eq!(begun.load(Ordering::SeqCst), 0);
-        assert!(asked_by("other", client.request(request())).await.is_err());
-        assert_eq!(begun.load(Ordering::SeqCst), 1);
+        assert!(begun.load(Ordering::SeqCst) == 0 && shop.stands_in_line());
+        assert!(other.run(client.request(request())).await.is_err());
+        assert!(begun.load(Ordering::SeqCst) == 1 && !other.stands_in_line());
+    }
+
+    #[tokio::test]
+    async fn whoever_waits_behind_the_lookups_of_others_is_not_asked_and_has_no_error() {
+        let asker = super::super::Asker::default();
+        let _taken = asker.lookups.0.rooms.places(repeat_n((None, LOOKUPS), LOOKUPS)).await;
+        let web = json!({"web": {"url": "http://metrics.invalid/", "timeoutSeconds": 1}});
+        let Ok(Settings::Http(provider)) = providers::read("provider", &web) else { panic!("no provider") };
+        let empty = BTreeMap::new();
+        let now = Timestamp::UNIX_EPOCH;
+        let setting = Setting { now, namespace: "shop", secret: &empty, environment: &empty };
+        let error = asker.measure(provider.as_ref(), &setting, &mut Vec::new()).await.err().unwrap();
+        let told = "the name of metrics.invalid:80 is not looked up yet: those of others take long";
+        assert_eq!(error, Unmeasured::Crowded(told.to_owned()));
     }
 }

@@ -38,23 +38,24 @@ fn is_reached(address: IpAddr, reach: Reach) -> bool {
     }
 }
 
-/// Link-local addresses, and those that clouds use alike: AWS and Google over IPv6, and Alibaba. Loopback is none of them:
-/// whoever listens there was put beside the controller by its owner.
+/// Link-local addresses, and those that clouds use alike: AWS and Google over IPv6, Alibaba, and Azure. Loopback is none of
+/// them: whoever listens there was put beside the controller by its owner.
 fn is_of_the_machine(address: IpAddr) -> bool {
     match address {
-        IpAddr::V4(address) => is_link_local(address),
+        IpAddr::V4(address) => is_clouds_own(address),
         IpAddr::V6(address) => {
             let [first, second, ..] = address.segments();
-            address.to_ipv4().is_some_and(is_link_local)
+            address.to_ipv4().is_some_and(is_clouds_own)
                 || address.is_unicast_link_local()
                 || [(0xfd00, 0x0ec2), (0xfd20, 0x00ce)].contains(&(first, second))
-                || embedded(address).is_some_and(is_link_local)
+                || embedded(address).is_some_and(is_clouds_own)
         }
     }
 }
 
-fn is_link_local(address: Ipv4Addr) -> bool {
-    address.is_link_local() || address == Ipv4Addr::new(100, 100, 100, 200)
+fn is_clouds_own(address: Ipv4Addr) -> bool {
+    const OTHERS: [Ipv4Addr; 2] = [Ipv4Addr::new(100, 100, 100, 200), Ipv4Addr::new(168, 63, 129, 16)];
+    address.is_link_local() || OTHERS.contains(&address)
 }
 
 /// The address of the old kind that a gateway (NAT64, `64:ff9b::/96`) makes of a new one.
@@ -80,6 +81,8 @@ mod tests {
             ("fd20:ce::254", false),
             ("100.100.100.200", false),
             ("::ffff:100.100.100.200", false),
+            ("168.63.129.16", false),
+            ("168.63.129.17", true),
             ("100.100.100.201", true),
             ("127.0.0.1", true),
             ("::1", true),

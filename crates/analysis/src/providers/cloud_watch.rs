@@ -109,7 +109,7 @@ impl Provider for CloudWatch {
         TIMEOUT.saturating_mul(MOST_REQUESTS)
     }
 
-    fn secret(&self) -> Option<SecretWanted> {
+    fn secret(&self, _environment: &BTreeMap<String, String>) -> Option<SecretWanted> {
         None
     }
 

@@ -16,6 +16,8 @@ use crate::gauge::Measured;
 
 /// The Secret beside the controller, unless a template names one.
 const SECRET: &str = "datadog";
+/// What the environment calls the address and both keys.
+const ENVIRONMENT: [&str; 3] = ["DD_ADDRESS", "DD_API_KEY", "DD_APP_KEY"];
 /// Where Datadog is, unless somebody says otherwise.
 const ADDRESS: &str = "https://api.datadoghq.com";
 /// The window that is looked at.
@@ -51,7 +53,8 @@ pub(super) fn read(fields: &mut Fields<'_>) -> Box<dyn Provider> {
             Some(true) => SecretPlace::Run,
             Some(false) | None => SecretPlace::Controller,
         };
-        SecretWanted { name, place, optional: true }
+        // Whoever names one of their own namespace means that account, and no other one.
+        SecretWanted { name, place, optional: place == SecretPlace::Controller }
     });
     let api = api(fields);
     Box::new(Datadog { api, window, timeout, secret })
@@ -123,9 +126,16 @@ impl Provider for Datadog {
         self.timeout
     }
 
-    fn secret(&self) -> Option<SecretWanted> {
-        let common = SecretWanted { name: SECRET.to_owned(), place: SecretPlace::Controller, optional: true };
-        Some(self.secret.clone().unwrap_or(common))
+    fn secret(&self, environment: &BTreeMap<String, String>) -> Option<SecretWanted> {
+        match &self.secret {
+            Some(named) => Some(named.clone()),
+            // Nothing is read that nobody uses: the controller may have no right to.
+            None if is_complete(environment) => None,
+            None => {
+                let (name, place) = (SECRET.to_owned(), SecretPlace::Controller);
+                Some(SecretWanted { name, place, optional: true })
+            }
+        }
     }
 
     fn step(&self, setting: &Setting<'_>, answers: &[Answer]) -> Result<Step, String> {
@@ -157,26 +167,28 @@ struct Keys {
 impl Datadog {
     /// Where the keys are looked for, in words.
     fn credentials(&self) -> String {
-        let (name, place) = match &self.secret {
+        let name = match &self.secret {
             Some(SecretWanted { name, place: SecretPlace::Run, .. }) => {
-                (name.as_str(), "of the run's namespace")
+                return format!("api-key and app-key in the Secret {name} of the run's namespace");
             }
-            Some(named) => (named.name.as_str(), "beside the controller"),
-            None => (SECRET, "beside the controller"),
+            Some(named) => named.name.as_str(),
+            None => SECRET,
         };
         format!(
-            "api-key and app-key in the Secret {name} {place}, or DD_API_KEY and DD_APP_KEY in the controller's environment"
+            "api-key and app-key in the Secret {name} beside the controller, or DD_API_KEY and DD_APP_KEY in the controller's environment"
         )
     }
 
-    /// A Secret that a template names comes before the environment; the common one after an environment that is complete,
-    /// as upstream.
+    /// A Secret of the run's namespace stands alone. One beside the controller comes before the environment; the common one
+    /// after an environment that is complete, as upstream.
     fn keys(&self, setting: &Setting<'_>) -> Result<Keys, String> {
         let secret = keys(setting.secret, ["address", "api-key", "app-key"]);
-        let environment = keys(setting.environment, ["DD_ADDRESS", "DD_API_KEY", "DD_APP_KEY"]);
-        let complete = setting.environment.contains_key("DD_ADDRESS");
-        let found =
-            if self.secret.is_none() && complete { environment.or(secret) } else { secret.or(environment) };
+        let environment = || keys(setting.environment, ENVIRONMENT);
+        let found = match &self.secret {
+            Some(SecretWanted { place: SecretPlace::Run, .. }) => secret,
+            None if is_complete(setting.environment) => environment(),
+            Some(_) | None => secret.or_else(environment),
+        };
         let (address, api, application) =
             found.ok_or_else(|| format!("Datadog needs two keys: put {}", self.credentials()))?;
         let address = base_address(&address)
@@ -209,6 +221,12 @@ impl Datadog {
         let headers = headers.map(|(name, value)| (name.to_owned(), value.to_owned())).to_vec();
         Request { method, url, headers, body, timeout: self.timeout, trust: Trust::default() }
     }
+}
+
+/// Whether the environment says everything, so that no Secret is asked.
+fn is_complete(environment: &BTreeMap<String, String>) -> bool {
+    let [address, ..] = ENVIRONMENT;
+    environment.contains_key(address) && keys(environment, ENVIRONMENT).is_some()
 }
 
 /// The address and both keys, if both are there.

@@ -43,7 +43,7 @@ impl Provider for Graphite {
         TIMEOUT
     }
 
-    fn secret(&self) -> Option<SecretWanted> {
+    fn secret(&self, _environment: &BTreeMap<String, String>) -> Option<SecretWanted> {
         None
     }
 

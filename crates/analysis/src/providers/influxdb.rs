@@ -36,7 +36,7 @@ impl Provider for Influx {
         TIMEOUT
     }
 
-    fn secret(&self) -> Option<SecretWanted> {
+    fn secret(&self, _environment: &BTreeMap<String, String>) -> Option<SecretWanted> {
         Some(SecretWanted { name: self.secret.clone(), place: SecretPlace::Controller, optional: false })
     }
 

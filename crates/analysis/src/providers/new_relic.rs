@@ -47,7 +47,7 @@ impl Provider for NewRelic {
         self.timeout + GRACE
     }
 
-    fn secret(&self) -> Option<SecretWanted> {
+    fn secret(&self, _environment: &BTreeMap<String, String>) -> Option<SecretWanted> {
         Some(SecretWanted { name: self.secret.clone(), place: SecretPlace::Controller, optional: false })
     }
 

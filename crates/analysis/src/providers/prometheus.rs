@@ -97,7 +97,7 @@ impl Provider for Prometheus {
         self.authentication.longest(self.timeout).saturating_add(self.timeout.saturating_mul(2))
     }
 
-    fn secret(&self) -> Option<SecretWanted> {
+    fn secret(&self, _environment: &BTreeMap<String, String>) -> Option<SecretWanted> {
         None
     }
 

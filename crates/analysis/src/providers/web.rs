@@ -83,7 +83,7 @@ impl Provider for Web {
         self.authentication.longest(self.timeout).saturating_add(self.timeout)
     }
 
-    fn secret(&self) -> Option<SecretWanted> {
+    fn secret(&self, _environment: &BTreeMap<String, String>) -> Option<SecretWanted> {
         None
     }
 

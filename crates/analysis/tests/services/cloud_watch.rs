@@ -1,5 +1,7 @@
 //! CloudWatch.
 
+use std::collections::BTreeMap;
+
 use insta::assert_snapshot;
 use serde_json::{Value as Json, json};
 
@@ -220,5 +222,5 @@ fn settings_that_make_no_sense_are_told_by_their_path() {
     let told: Vec<String> =
         rows.iter().map(|settings| format!("{settings}\n{}", flaws(NAME, settings))).collect();
     assert_snapshot!(told.join("\n"));
-    assert_eq!(read(NAME, &settings()).secret(), None);
+    assert_eq!(read(NAME, &settings()).secret(&BTreeMap::new()), None);
 }

@@ -168,8 +168,21 @@ fn keys_come_from_the_secret_or_the_environment_and_a_named_secret_comes_first()
     assert_eq!(host(&common, &both(&whole)), "Host: env.example");
     assert_eq!(host(&common, &both(&whole[1..])), "Host: secret.example");
     assert_eq!(host(&named, &both(&whole)), "Host: secret.example");
-    assert_eq!(host(&named, &Given::environment(&whole)), "Host: env.example");
+    let beside = json!({"query": "q", "secretRef": {"name": "mine"}});
+    assert_eq!(host(&beside, &both(&whole)), "Host: secret.example");
+    assert_eq!(host(&beside, &Given::environment(&whole)), "Host: env.example");
     assert_eq!(host(&common, &Given::environment(&whole[1..])), "Host: api.datadoghq.com");
+}
+
+#[test]
+fn where_a_template_names_a_secret_of_its_namespace_no_other_account_is_asked() {
+    let named = json!({"query": "q", "secretRef": {"name": "mine", "namespaced": true}});
+    let whole = [("DD_ADDRESS", "https://env.example"), ("DD_API_KEY", "e1"), ("DD_APP_KEY", "e2")];
+    let play = measure(NAME, &named, &Given::environment(&whole), &[]);
+    assert_eq!(
+        play.error(),
+        "Datadog needs two keys: put api-key and app-key in the Secret mine of the run's namespace"
+    );
 }
 
 #[test]
@@ -192,13 +205,19 @@ fn without_keys_nothing_is_asked() {
 
 #[test]
 fn the_secret_is_the_controllers_unless_a_template_names_one_of_its_own() {
-    let wanted = |settings: &Json| read(NAME, settings).secret();
-    let secret = |name: &str, place| Some(SecretWanted { name: name.to_owned(), place, optional: true });
-    assert_eq!(wanted(&v1()), secret("datadog", SecretPlace::Controller));
+    let wanted = |settings: &Json, environment: &[(&str, &str)]| {
+        read(NAME, settings).secret(&Given::environment(environment).environment)
+    };
+    let secret = |name: &str, place, optional| Some(SecretWanted { name: name.to_owned(), place, optional });
+    let whole = [("DD_ADDRESS", "https://env.example"), ("DD_API_KEY", "e1"), ("DD_APP_KEY", "e2")];
+    for environment in [&[][..], &whole[1..], &whole[..2]] {
+        assert_eq!(wanted(&v1(), environment), secret("datadog", SecretPlace::Controller, true));
+    }
+    assert_eq!(wanted(&v1(), &whole), None, "nobody needs it");
     let mine = json!({"query": "q", "secretRef": {"name": "mine"}});
-    assert_eq!(wanted(&mine), secret("mine", SecretPlace::Controller));
+    assert_eq!(wanted(&mine, &whole), secret("mine", SecretPlace::Controller, true));
     let mine = json!({"query": "q", "secretRef": {"name": "mine", "namespaced": true}});
-    assert_eq!(wanted(&mine), secret("mine", SecretPlace::Run));
+    assert_eq!(wanted(&mine, &whole), secret("mine", SecretPlace::Run, false));
 }
 
 #[test]

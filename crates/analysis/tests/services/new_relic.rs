@@ -1,5 +1,7 @@
 //! New Relic.
 
+use std::collections::BTreeMap;
+
 use insta::assert_snapshot;
 use serde_json::{Value as Json, json};
 use windlass_analysis::providers::{SecretPlace, SecretWanted};
@@ -91,7 +93,7 @@ fn without_credentials_nothing_is_asked() {
 
 #[test]
 fn the_secret_is_named_by_the_profile_and_is_needed() {
-    let wanted = |settings: &Json| read(NAME, settings).secret();
+    let wanted = |settings: &Json| read(NAME, settings).secret(&BTreeMap::new());
     let secret = |name: &str| {
         Some(SecretWanted { name: name.to_owned(), place: SecretPlace::Controller, optional: false })
     };

@@ -31,7 +31,7 @@ impl Provider for Once {
         self.0.timeout
     }
 
-    fn secret(&self) -> Option<SecretWanted> {
+    fn secret(&self, _environment: &BTreeMap<String, String>) -> Option<SecretWanted> {
         None
     }
 
@@ -263,18 +263,35 @@ async fn each_pod_is_asked_by_itself() {
     assert!(values["db-1"].1.is_err());
 }
 
-#[tokio::test]
-async fn where_others_are_in_the_way_of_one_pod_nothing_is_said_of_any() {
-    let slow = Server::answers([Reply::good("7").late(LONG)]).await;
-    let limits = Limits { per_host: 2, wait: SHORT, ..Limits::default() };
-    let ask = || provider(&json!({"web": {"url": slow.url(), "timeoutSeconds": 1}}));
+/// Asks a server for two pods that has a place for one of them at a time.
+async fn of_two_pods(
+    server: &Server,
+    wait: Duration,
+    seconds: u32,
+) -> Result<BTreeMap<String, Result<(), String>>, String> {
+    let ask = || provider(&json!({"web": {"url": server.url(), "timeoutSeconds": seconds}}));
     let providers = BTreeMap::from([("db-0".to_owned(), ask()), ("db-1".to_owned(), ask())]);
     let empty = BTreeMap::new();
     let setting = Setting { now: now(), namespace: "shop", secret: &empty, environment: &empty };
-    let made = |pod, measured: Result<Measured, String>| async move { (pod, measured.is_ok()) }.boxed();
-    let asker = Asker::new(limits);
-    let values = asker.measure_each(&providers, &setting, made, &mut Vec::new()).await;
-    assert!(values.unwrap_err().starts_with("waited 200ms behind other requests"));
+    let made = |_, measured: Result<Measured, String>| async move { measured.map(|_| ()) }.boxed();
+    let asker = Asker::new(Limits { per_host: 2, wait, ..Limits::default() });
+    asker.measure_each(&providers, &setting, made, &mut Vec::new()).await
+}
+
+#[tokio::test]
+async fn where_others_are_in_the_way_of_one_pod_nothing_is_said_of_any() {
+    let slow = Server::answers([Reply::good("7").late(3 * SHORT)]).await;
+    let why = of_two_pods(&slow, SHORT, 60).await.unwrap_err();
+    assert!(why.starts_with("waited 200ms behind other requests"), "{why}");
+}
+
+#[tokio::test]
+async fn those_who_waited_behind_a_pod_that_could_not_be_measured_could_not_be_either() {
+    let silent = Server::answers([Reply::good("7").late(LONG)]).await;
+    let values = of_two_pods(&silent, SHORT, 1).await.unwrap();
+    let mut told: Vec<&str> = values.values().map(|it| it.as_ref().unwrap_err().as_str()).collect();
+    told.sort_unstable();
+    assert!(told[0].ends_with("within 1s") && told[1].starts_with("waited 200ms behind"), "{told:?}");
 }
 
 #[tokio::test]
@@ -284,7 +301,7 @@ async fn a_provider_that_never_ends_is_ended() {
         fn longest(&self) -> Duration {
             self.0.longest().saturating_mul(MOST_REQUESTS)
         }
-        fn secret(&self) -> Option<SecretWanted> {
+        fn secret(&self, _environment: &BTreeMap<String, String>) -> Option<SecretWanted> {
             None
         }
         fn step(&self, _: &Setting<'_>, _: &[Answer]) -> Result<Step, String> {
@@ -305,7 +322,7 @@ impl Provider for Pages {
         self.0.longest()
     }
 
-    fn secret(&self) -> Option<SecretWanted> {
+    fn secret(&self, _environment: &BTreeMap<String, String>) -> Option<SecretWanted> {
         None
     }
 
@@ -354,7 +371,10 @@ async fn the_time_of_a_large_answer_stands_still_while_it_waits_for_others() {
     let all = join_all(of_slow.iter().map(|one| text(&asker, one)));
     let of_good = Once::get(good.url(), 3 * SHORT);
     let (all, answer) = tokio::join!(all, async {
-        tokio::time::sleep(SHORT).await;
+        // They have their places with the first bytes of their answers.
+        while slow.seen().len() < 16 {
+            tokio::task::yield_now().await;
+        }
         text(&asker, &of_good).await
     });
     assert_eq!(answer.map(|text| text.len()), Ok(900_000));

@@ -44,7 +44,8 @@ pub(super) enum Remembered {
 fn stored(memo: &Memo) -> Option<Value> {
     let mut memo = serde_json::to_value(memo).ok()?;
     let checked = memo.get("run").is_some_and(|run| {
-        ["background", "undecided", "blame"].iter().any(|key| run.get(*key).is_some())
+        let of_checks = ["background", "backgroundBehind", "unmeasured", "undecided", "blame"];
+        of_checks.iter().any(|key| run.get(*key).is_some())
             || run.pointer("/journey/part/does").is_some_and(|does| does == "check")
     });
     memo["version"] = if checked { MEMO_VERSION } else { MEMO_WITHOUT_CHECKS }.into();

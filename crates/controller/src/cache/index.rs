@@ -119,8 +119,10 @@ impl Index {
         if before != now {
             jobs.extend(self.unlink(&key, before));
             if let Some(workload) = now {
-                self.rollouts_by_workload.entry(workload).or_default().insert(key.name);
+                self.rollouts_by_workload.entry(workload).or_default().insert(key.name.clone());
             }
+            // They may have waited for a workload to look at.
+            jobs.extend(self.with_waiting_runs(key));
         }
         jobs
     }

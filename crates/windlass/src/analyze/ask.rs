@@ -71,7 +71,7 @@ impl Asking<'_> {
     }
 
     async fn measured(&self, provider: &dyn Provider, sent: &mut Vec<String>) -> Result<Measured, String> {
-        let secret = match provider.secret() {
+        let secret = match provider.secret(&self.environment) {
             None => BTreeMap::new(),
             Some(wanted) => {
                 let secret = self.secrets.whole(&wanted.name);
