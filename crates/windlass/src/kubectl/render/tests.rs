@@ -114,7 +114,11 @@ fn nobody_is_told_to_abort_when_every_pod_is_updated() {
             let (_, next) = text.split_once("  next:").unwrap();
             next.split("  next:").next().unwrap().split_whitespace().collect::<Vec<_>>().join(" ")
         };
-        assert!(next(&picture).contains("or kubectl windlass -n shop abort web (go back)"), "{}", next(&picture));
+        assert!(
+            next(&picture).contains("or kubectl windlass -n shop abort web (go back)"),
+            "{}",
+            next(&picture)
+        );
         // The set has forgotten the former version.
         let status = picture.rollout.status.as_mut().unwrap();
         (status.current_revision, status.updated_replicas) = (status.updated_revision.clone(), Some(5));
