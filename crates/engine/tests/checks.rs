@@ -126,6 +126,7 @@ fn a_pod_that_fails_while_a_check_measures_again_counts_against_the_deadline() {
     driver.promote();
     driver.look();
     driver.world.make_fail(4);
+    driver.world.sync();
     // Whoever cannot be reached cannot be measured: the check goes round and round, and the pod is what is wrong.
     let mut said = Vec::new();
     for _ in 0..7 {
@@ -133,6 +134,7 @@ fn a_pod_that_fails_while_a_check_measures_again_counts_against_the_deadline() {
         for seconds in [0, 100, 0, 0] {
             driver.world.pass(seconds);
             said.extend(Driver::codes(&driver.look()).first().copied());
+            driver.world.sync();
         }
     }
     assert!(said.contains(&"AnalysisError") && said.contains(&"AnalysisRunning"), "{said:?}");
