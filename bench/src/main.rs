@@ -28,9 +28,9 @@ async fn main() {
     let mut report = Report::new(machine::describe());
     eprintln!("bench: starting a control plane");
     windlass_bed::bed();
-    // `make bench ONLY=latency` measures one part, for people at work on it.
+    // `make bench ONLY=latency` measures one part, `ONLY=herd,memory` two, for people at work on them.
     let only = std::env::var("ONLY").ok().filter(|only| !only.is_empty());
-    let wanted = |part: &str| only.as_deref().is_none_or(|only| only == part);
+    let wanted = |part: &str| only.as_deref().is_none_or(|only| only.split(',').any(|it| it == part));
     if wanted("latency") {
         latency::measure(&mut report).await;
     }

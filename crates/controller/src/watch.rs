@@ -22,7 +22,7 @@ use crate::queue::{Hold, Queue};
 use crate::slim::{Slim, Slimmed};
 
 /// Objects per page of a first listing: large enough for few requests, small enough for little memory at once.
-const PAGE: u32 = 200;
+const PAGE: u32 = 50;
 
 /// Starts the watches.
 pub(crate) fn spawn(
