@@ -56,7 +56,8 @@ pub struct Run {
     /// The latest check beside the stages that is behind, where somebody took it out of the plan.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub background_behind: Option<u32>,
-    /// The check beside the stages follows one that could not be measured: nothing goes further before it has measured.
+    /// The check beside the stages could not be measured, or follows one that could not: nothing goes further before one
+    /// has measured.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub unmeasured: bool,
     /// A check that a person has to decide about.

@@ -143,6 +143,27 @@ fn a_pod_that_fails_while_a_check_measures_again_counts_against_the_deadline() {
 }
 
 #[test]
+fn a_background_check_without_a_value_that_somebody_deletes_holds_everything_until_there_is_one() {
+    for paused in [false, true] {
+        let mut driver = watched(OnError::Retry);
+        driver.world.conclude(Verdict::Error);
+        driver.look();
+        driver.plan.paused = paused;
+        driver.look();
+        driver.world.checks.clear();
+        driver.look();
+        driver.plan.paused = false;
+        driver.promote();
+        driver.run();
+        assert!(driver.world.measures());
+        assert_eq!(driver.world.on("B"), [4], "paused: {paused}");
+        driver.world.measure();
+        driver.run();
+        assert_eq!(driver.world.on("B").len(), 5, "paused: {paused}");
+    }
+}
+
+#[test]
 fn a_background_check_begins_before_the_first_pod_and_is_ended_with_the_run() {
     let mut driver = watched(OnError::Abort);
     driver.promote();

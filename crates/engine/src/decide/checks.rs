@@ -50,6 +50,7 @@ impl Pass<'_> {
                 Meaning::Again(at) => {
                     // Under another policy than now somebody may have been asked about it.
                     self.ask_nobody(verdict.id.place);
+                    self.mark_unmeasured(verdict.id.place);
                     if at <= self.now {
                         self.measure_again(verdict.id);
                         self.announcements.push(Announcement::CheckAgain { place: verdict.id.place });
@@ -85,9 +86,11 @@ impl Pass<'_> {
         let (plan, beside) = (self.plan, self.beside_the_stages());
         let seen = beside.and_then(|id| self.seen_check(id));
         let over = seen.is_some_and(|check| check.state != CheckState::Running);
-        let measured = seen.is_some_and(|check| check.measured);
+        let has_value = seen.is_some_and(|check| check.measured && !over);
+        let said = beside.and_then(|id| self.heard(id)).map(|heard| heard.meaning);
+        let is_judged = said.is_some_and(|meaning| !matches!(meaning, Meaning::Again(_)));
         let Some(run) = &mut self.memo.run else { return };
-        run.unmeasured &= beside.is_some() && !over && !measured;
+        run.unmeasured &= beside.is_some() && !has_value && !is_judged;
         if plan.background.is_none()
             && let Some(attempt) = run.background.take()
         {
@@ -167,12 +170,17 @@ impl Pass<'_> {
         }
     }
 
-    /// One that could not be measured is begun again; beside the stages, nothing goes further until that works.
+    /// What could not be measured there is measured again; beside the stages, nothing goes further until that works. That
+    /// is remembered from now on, because whoever deletes what could not be measured has not measured it.
+    fn mark_unmeasured(&mut self, place: CheckPlace) {
+        let Some(run) = &mut self.memo.run else { return };
+        run.unmeasured |= place == CheckPlace::Background;
+    }
+
     fn measure_again(&mut self, id: CheckId) {
         let now = self.now;
         let Some(run) = &mut self.memo.run else { return };
         run.listen_to_the_next(id, now);
-        run.unmeasured |= id.place == CheckPlace::Background;
     }
 
     /// A person has decided: what was undecided counts as passed. A check beside the stages is begun anew, so that
